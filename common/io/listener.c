@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/io/listener.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "common/io/addrs.h"
+#include "common/io/log.h"
+#include "common/limits.h"
+#include "common/strv.h"
+#include "common/util.h"
+
+#define SOCKS_MAX (ADDRS_MAX + 2)
+#define ANY_PORT_TRIES 100
+#define ACCEPT_BATCH 16 /* a turn of the loop: handshakes go on in between */
+#define BUSY_STRANGERS (PREAUTH_CONNS_MAX / 4)
+#define BUSY_PAUSE_MS 20   /* between batches while there are many: the kernel's queue waits, nobody is dropped */
+#define ERROR_PAUSE_MS 100 /* out of descriptors or memory */
+
+union addr {
+    struct sockaddr sa;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+struct stranger {
+    struct stranger *next; /* the next younger one */
+    struct conn *c;        /* lent */
+    uint8_t ip[16];        /* all zero bytes in front of an IPv4 address */
+    unsigned limit;        /* connections from its address */
+};
+
+struct sock {
+    uv_poll_t poll;
+    int fd;
+    struct listener *l;
+};
+
+struct listener {
+    struct sock sock[SOCKS_MAX];
+    unsigned sock_count, handles;
+    uv_timer_t pause;
+    bool closing;
+    uint16_t port;
+    struct tls_ctx *ctx;        /* shared, counted */
+    const struct conn_ops *ops; /* lent */
+    void *arg;                  /* lent */
+    struct stranger *oldest;
+    unsigned strangers, dropped;
+};
+
+/* ---- strangers ---- */
+
+static void forget(struct listener *l, const struct conn *c)
+{
+    for (struct stranger **p = &l->oldest; *p != NULL; p = &(*p)->next) {
+        struct stranger *s = *p;
+
+        if (s->c != c)
+            continue;
+        *p = s->next;
+        l->strangers--;
+        conn_set_gone(s->c, NULL, NULL);
+        free(s);
+        return;
+    }
+}
+
+static void on_gone(struct conn *c, void *arg)
+{
+    forget(arg, c);
+}
+
+static void drop(struct listener *l, struct conn *c)
+{
+    forget(l, c);
+    conn_close(c);
+    l->dropped++;
+}
+
+static unsigned count_of(const struct listener *l, const uint8_t ip[16])
+{
+    unsigned n = 0;
+
+    for (const struct stranger *s = l->oldest; s != NULL; s = s->next)
+        n += memcmp(s->ip, ip, 16) == 0;
+    return n;
+}
+
+static struct conn *oldest_of(const struct listener *l, const uint8_t ip[16])
+{
+    const struct stranger *s = l->oldest;
+
+    while (memcmp(s->ip, ip, 16) != 0)
+        s = s->next;
+    return s->c;
+}
+
+static void keep_limits(struct listener *l, const struct stranger *newest)
+{
+    const struct stranger *worst = l->oldest;
+    unsigned most = 0;
+
+    if (count_of(l, newest->ip) > newest->limit) {
+        drop(l, oldest_of(l, newest->ip));
+        return;
+    }
+    if (l->strangers <= PREAUTH_CONNS_MAX)
+        return;
+    for (const struct stranger *s = l->oldest; s != NULL; s = s->next) {
+        unsigned n = count_of(l, s->ip);
+
+        if (n > most) {
+            most = n;
+            worst = s;
+        }
+    }
+    drop(l, worst->c);
+}
+
+static void ip_of(const union addr *a, uint8_t out[16])
+{
+    memset(out, 0, 16);
+    if (a->sa.sa_family == AF_INET6)
+        memcpy(out, &a->v6.sin6_addr, 16);
+    else
+        memcpy(out + 12, &a->v4.sin_addr, 4);
+}
+
+/* Many played nodes on this machine are one address. */
+static unsigned limit_of(int fd, const uint8_t peer[16])
+{
+    union addr a = {0};
+    socklen_t len = sizeof(a);
+    uint8_t own[16];
+
+    if (getsockname(fd, &a.sa, &len) < 0)
+        return PREAUTH_CONNS_PER_ADDR;
+    ip_of(&a, own);
+    return memcmp(own, peer, 16) == 0 ? PREAUTH_CONNS_MAX / 2 : PREAUTH_CONNS_PER_ADDR;
+}
+
+/* ---- accepting ---- */
+
+static void on_ready(uv_poll_t *h, int status, int events);
+
+static void accept_again(uv_timer_t *t)
+{
+    struct listener *l = t->data;
+
+    for (unsigned i = 0; i < l->sock_count; i++)
+        uv_poll_start(&l->sock[i].poll, UV_READABLE, on_ready);
+}
+
+static void pause_accepting(struct listener *l, uint64_t ms)
+{
+    for (unsigned i = 0; i < l->sock_count; i++)
+        uv_poll_stop(&l->sock[i].poll);
+    uv_timer_start(&l->pause, accept_again, ms, 0);
+}
+
+static void take(struct listener *l, int fd, const union addr *peer)
+{
+    struct stranger *s = calloc(1, sizeof(*s)), **last = &l->oldest;
+
+    if (s == NULL) {
+        close(fd);
+        return;
+    }
+    ip_of(peer, s->ip);
+    s->limit = limit_of(fd, s->ip);
+    s->c = conn_new(l->pause.loop, fd, true, l->ctx, l->ops, l->arg);
+    if (s->c == NULL) {
+        free(s);
+        return;
+    }
+    conn_set_gone(s->c, on_gone, l);
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = s;
+    l->strangers++;
+    keep_limits(l, s);
+}
+
+static void on_ready(uv_poll_t *h, int status, int events)
+{
+    struct sock *sock = h->data;
+    struct listener *l = sock->l;
+
+    (void)events;
+    (void)status; /* accept4() tells */
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        union addr peer = {0};
+        socklen_t len = sizeof(peer);
+        int fd = accept4(sock->fd, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0) {
+            take(l, fd, &peer);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            pause_accepting(l, ERROR_PAUSE_MS);
+            return;
+        }
+        if (errno == EAGAIN)
+            break;
+    }
+    if (status < 0)
+        pause_accepting(l, ERROR_PAUSE_MS);
+    else if (l->strangers >= BUSY_STRANGERS)
+        pause_accepting(l, BUSY_PAUSE_MS);
+}
+
+/* ---- opening ---- */
+
+static socklen_t parse(const char *text, uint16_t port, union addr *out)
+{
+    *out = (union addr){0};
+    if (inet_pton(AF_INET, text, &out->v4.sin_addr) == 1) {
+        out->v4.sin_family = AF_INET;
+        out->v4.sin_port = htons(port);
+        return sizeof(out->v4);
+    }
+    if (inet_pton(AF_INET6, text, &out->v6.sin6_addr) == 1) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons(port);
+        return sizeof(out->v6);
+    }
+    return 0;
+}
+
+/* A listening socket, or negative errno. */
+static int open_one(const char *addr, uint16_t port)
+{
+    union addr a;
+    socklen_t len = parse(addr, port, &a);
+    int one = 1, rc = 0, fd;
+
+    assert(len > 0);
+    fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
+        (a.sa.sa_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
+        bind(fd, &a.sa, len) < 0 || listen(fd, SOMAXCONN) < 0)
+        rc = -errno;
+    if (rc == 0)
+        return fd;
+    close(fd);
+    return rc;
+}
+
+static uint16_t port_of(int fd)
+{
+    union addr a = {0};
+    socklen_t len = sizeof(a);
+
+    if (getsockname(fd, &a.sa, &len) < 0)
+        return 0;
+    return ntohs(a.sa.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
+}
+
+/* No IPv6 here, say. */
+static bool is_absent(int rc)
+{
+    return rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL || rc == -EPROTONOSUPPORT;
+}
+
+/* All of `addrs` with one port; 0: any. Fills the sockets. */
+static int open_all(struct listener *l, char *const *addrs, uint16_t port)
+{
+    int rc = -EADDRNOTAVAIL;
+
+    l->sock_count = 0;
+    for (size_t i = 0; addrs[i] != NULL && l->sock_count < SOCKS_MAX; i++) {
+        rc = open_one(addrs[i], port);
+        if (rc < 0 && is_absent(rc))
+            continue;
+        if (rc < 0)
+            break;
+        l->sock[l->sock_count++].fd = rc;
+        port = port_of(rc);
+    }
+    l->port = port;
+    if (l->sock_count > 0 && (rc >= 0 || is_absent(rc)))
+        return 0;
+    while (l->sock_count > 0)
+        close(l->sock[--l->sock_count].fd);
+    return rc;
+}
+
+static int open_any_port(struct listener *l, char *const *addrs)
+{
+    int rc = -EADDRINUSE;
+
+    /* The first address chooses; it may be taken on the next one. */
+    for (int i = 0; i < ANY_PORT_TRIES && rc == -EADDRINUSE; i++)
+        rc = open_all(l, addrs, 0);
+    return rc;
+}
+
+static uint32_t gcd(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        uint32_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Every port of the range, from a random one on with a random step that meets each once: launchers that start together
+ * on one machine do not run after each other. */
+static int open_range(struct listener *l, char *const *addrs, uint16_t low, uint16_t high)
+{
+    uint32_t count = (uint32_t)high - low + 1, at, step, r[2];
+    int rc = -EADDRINUSE;
+
+    tls_random(r, sizeof(r));
+    at = r[0] % count;
+    step = 1 + r[1] % count;
+    while (gcd(step, count) != 1)
+        step--;
+    for (uint32_t i = 0; i < count && (rc == -EADDRINUSE || rc == -EACCES); i++) {
+        rc = open_all(l, addrs, (uint16_t)(low + at));
+        at = (at + step) % count;
+    }
+    return rc;
+}
+
+static int addrs_of(const struct listener_conf *conf, char ***out, struct err *err)
+{
+    char **v = NULL;
+    int rc = 0;
+
+    if (conf->loopback_only) {
+        rc = strv_add(&v, "127.0.0.1");
+    } else if (conf->interface != NULL) {
+        rc = addrs_to_give(conf->interface, NULL, &v, err);
+        if (rc < 0)
+            return rc;
+        if (conf->loopback && (strv_add(&v, "127.0.0.1") < 0 || strv_add(&v, "::1") < 0))
+            rc = -ENOMEM;
+    } else if (strv_add(&v, "0.0.0.0") < 0 || strv_add(&v, "::") < 0) {
+        rc = -ENOMEM;
+    }
+    if (rc < 0) {
+        strv_free(v);
+        return err_set(err, rc, "out of memory");
+    }
+    *out = v;
+    return 0;
+}
+
+static int open_port(struct listener *l, const struct listener_conf *conf, char *const *addrs, struct err *err)
+{
+    int rc;
+
+    if (conf->port_low == 0) {
+        rc = open_any_port(l, addrs);
+        return rc < 0 ? err_set(err, rc, "cannot listen on any port: %s", uv_strerror(rc)) : 0;
+    }
+    rc = open_range(l, addrs, conf->port_low, conf->port_high);
+    if (rc < 0 && conf->port_low == conf->port_high)
+        return err_set(err, rc, "cannot listen on port %u: %s", conf->port_low, uv_strerror(rc));
+    if (rc < 0)
+        return err_set(err, rc, "cannot listen on any of the ports %u-%u: %s", conf->port_low, conf->port_high,
+                       uv_strerror(rc));
+    return 0;
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct listener *l = h->data;
+
+    if (--l->handles > 0)
+        return;
+    tls_ctx_unref(l->ctx);
+    free(l);
+}
+
+static int watch(struct listener *l, uv_loop_t *loop)
+{
+    unsigned count = l->sock_count;
+    int rc = 0;
+
+    uv_timer_init(loop, &l->pause);
+    l->pause.data = l;
+    l->handles = 1;
+    for (l->sock_count = 0; l->sock_count < count && rc == 0; l->sock_count += rc == 0) {
+        struct sock *s = &l->sock[l->sock_count];
+
+        s->l = l;
+        rc = uv_poll_init(loop, &s->poll, s->fd);
+        if (rc < 0)
+            break;
+        s->poll.data = s;
+        l->handles++;
+    }
+    for (unsigned i = l->sock_count; i < count; i++)
+        close(l->sock[i].fd);
+    accept_again(&l->pause);
+    return rc;
+}
+
+int listener_open(uv_loop_t *loop, const struct listener_conf *conf, struct listener **out, struct err *err)
+{
+    struct listener *l = calloc(1, sizeof(*l));
+    char **addrs = NULL;
+    int rc;
+
+    assert(conf->port_low <= conf->port_high);
+    if (l == NULL)
+        return err_set(err, -ENOMEM, "out of memory");
+    rc = addrs_of(conf, &addrs, err);
+    if (rc == 0)
+        rc = open_port(l, conf, addrs, err);
+    strv_free(addrs);
+    if (rc < 0) {
+        free(l);
+        return rc;
+    }
+    l->ctx = tls_ctx_ref(conf->ctx);
+    l->ops = conf->ops;
+    l->arg = conf->arg;
+    rc = watch(l, loop);
+    if (rc < 0) {
+        listener_close(l);
+        return err_set(err, rc, "cannot watch a socket: %s", uv_strerror(rc));
+    }
+    *out = l;
+    return 0;
+}
+
+uint16_t listener_port(const struct listener *l)
+{
+    return l->port;
+}
+
+void listener_trusted(struct listener *l, struct conn *c)
+{
+    forget(l, c);
+}
+
+unsigned listener_dropped(const struct listener *l)
+{
+    return l->dropped;
+}
+
+void listener_close(struct listener *l)
+{
+    if (l == NULL || l->closing)
+        return;
+    l->closing = true;
+    if (l->dropped > 0)
+        log_warn("%u connections of strangers to port %u were dropped: too many at once", l->dropped, l->port);
+    while (l->oldest != NULL) {
+        struct conn *c = l->oldest->c;
+
+        forget(l, c);
+        conn_close(c);
+    }
+    for (unsigned i = 0; i < l->sock_count; i++) {
+        l->sock[i].poll.data = l;
+        uv_close((uv_handle_t *)&l->sock[i].poll, on_closed);
+        close(l->sock[i].fd);
+    }
+    uv_close((uv_handle_t *)&l->pause, on_closed);
+}

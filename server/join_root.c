@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/join_root.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "common/io/conn.h"
+#include "common/io/listener.h"
+#include "common/io/log.h"
+#include "common/msg.h"
+#include "common/strv.h"
+#include "common/topology.h"
+#include "config.h"
+#include "server/join_send.h"
+#include "server/tree.h"
+
+/* A connection that has no place among the links: not known yet, or on its way to its parent. */
+struct guest {
+    struct join_root *owner;
+    struct conn *conn;
+    struct guest *next;
+    bool held;      /* said hello, waits for its key line */
+    uint32_t place; /* 0: none yet */
+    uint32_t run, index;
+    uint64_t instance;      /* the same for all connections of one provider */
+    bool attached, leaving; /* told good-bye; its end is no loss */
+};
+
+/* A place, from the moment it is given out. */
+struct seat {
+    uint32_t node;
+    uint64_t instance;
+    struct guest *guest; /* its first connection, until it is wired; NULL for children of the root */
+    char **addrs;        /* where it listens for children, "ADDR:PORT"; NULL: not yet */
+    bool wired, sent;    /* its place message went out */
+};
+
+struct expected {
+    uint32_t node, run;
+    char key[TLS_KEY_TEXT + 1];
+};
+
+struct join_root {
+    const struct join_root_ops *ops; /* lent */
+    void *arg;
+    struct links *links; /* lent */
+    struct listener *listener;
+    struct guest *guests;
+    uint32_t count, taken, wired; /* places, root included */
+    unsigned fanout;
+    bool by_index, closing;
+    struct seat *seat;
+    uint32_t *parent, *node, *node_of_index;
+    bool *joined; /* [node] of the highest node + 1 */
+    uint32_t node_max;
+    struct expected *expected;
+    size_t expected_count, expected_cap;
+    uint8_t run_key[TLS_PSK_MIN];
+};
+
+static struct guest *guest_new(struct join_root *j, struct conn *c)
+{
+    struct guest *g = calloc(1, sizeof(*g));
+
+    if (g == NULL)
+        return NULL;
+    *g = (struct guest){.owner = j, .conn = c, .next = j->guests};
+    j->guests = g;
+    return g;
+}
+
+static void guest_remove(struct guest *g)
+{
+    struct guest **p = &g->owner->guests;
+
+    while (*p != g)
+        p = &(*p)->next;
+    *p = g->next;
+    if (g->place != 0 && g->owner->seat[g->place].guest == g)
+        g->owner->seat[g->place].guest = NULL;
+    free(g);
+}
+
+static void join_free(struct join_root *j)
+{
+    for (uint32_t i = 0; j->seat != NULL && i < j->count; i++)
+        strv_free(j->seat[i].addrs);
+    tls_wipe(j->run_key, sizeof(j->run_key));
+    free(j->seat);
+    free(j->parent);
+    free(j->node);
+    free(j->node_of_index);
+    free(j->joined);
+    free(j->expected);
+    free(j);
+}
+
+static void maybe_free(struct join_root *j)
+{
+    if (j->closing && j->guests == NULL)
+        join_free(j);
+}
+
+static void refuse(struct guest *g, const char *text)
+{
+    struct msg_out *m = msg_out_new();
+
+    if (m != NULL)
+        msg_put_str(m, "text", text);
+    g->leaving = true;
+    if (join_send(g->conn, MSG_REFUSED, m) == 0)
+        conn_finish(g->conn);
+}
+
+static void seat_wired(struct join_root *j, uint32_t place)
+{
+    if (j->seat[place].wired)
+        return;
+    j->seat[place].wired = true;
+    if (++j->wired == j->count)
+        j->ops->on_wired(j->arg);
+}
+
+/* The connection of the provider at `place` becomes an edge of the root. */
+static void take_child(struct join_root *j, struct guest *g)
+{
+    uint32_t place = g->place;
+    struct conn *c = g->conn;
+
+    j->parent[place] = 0;
+    guest_remove(g);
+    if (links_add(j->links, place, c) < 0) {
+        conn_close(c);
+        return;
+    }
+    seat_wired(j, place);
+}
+
+/* Tell the provider at `place` where its parent listens, if that is known. */
+static void send_place(struct join_root *j, uint32_t place)
+{
+    struct seat *s = &j->seat[place], *up = &j->seat[j->parent[place]];
+    struct msg_out *m;
+
+    if (s->guest == NULL || s->sent || up->addrs == NULL)
+        return;
+    m = msg_out_new();
+    if (m != NULL)
+        msg_put_strv(m, "addrs", up->addrs, strv_count(up->addrs));
+    s->sent = true;
+    (void)join_send(s->guest->conn, MSG_PLACE, m);
+}
+
+static void seat_listens(struct join_root *j, uint32_t place, struct span body)
+{
+    struct msg_in *m;
+    char *text = NULL;
+    size_t n = 1;
+
+    if (place == 0 || place >= j->count || j->seat[place].addrs != NULL || msg_in_new(&m, body, NULL) < 0)
+        return;
+    (void)msg_get_strv(m, "addrs", 64, &j->seat[place].addrs, &n, NULL);
+    if (n == 0 && msg_get_str(m, "text", &text, NULL) == 0)
+        log_warn("node %u cannot listen (%s), taking those below it at the launcher", j->seat[place].node,
+                 log_escape(span_of(text)));
+    free(text);
+    msg_in_free(m);
+    for (uint32_t i = 0; i < topo_child_count(place, j->fanout, j->count); i++)
+        send_place(j, topo_first_child(place, j->fanout) + i);
+}
+
+static void seat_placed(struct guest *g, struct span body)
+{
+    struct join_root *j = g->owner;
+    struct msg_in *m;
+    char *text = NULL;
+    bool ok = false;
+
+    if (msg_in_new(&m, body, NULL) < 0)
+        return;
+    (void)msg_get_bool(m, "ok", &ok, NULL);
+    (void)msg_get_str(m, "text", &text, NULL);
+    msg_in_free(m);
+    if (ok) {
+        uint32_t place = g->place;
+
+        g->leaving = true;
+        conn_finish(g->conn);
+        seat_wired(j, place);
+    } else {
+        const struct seat *up = &j->seat[j->parent[g->place]];
+
+        if (up->addrs == NULL || up->addrs[0] != NULL)
+            log_warn("node %u cannot reach its parent node %u (%s), taking it at the launcher", j->seat[g->place].node,
+                     up->node, text ? log_escape(span_of(text)) : "no reason given");
+        take_child(j, g);
+    }
+    free(text);
+}
+
+static int send_welcome(struct join_root *j, struct guest *g)
+{
+    struct msg_out *m = msg_out_new();
+
+    if (m != NULL) {
+        msg_put_u64(m, "place", g->place);
+        msg_put_u64(m, "node", j->seat[g->place].node);
+        msg_put_u64(m, "fanout", j->fanout);
+        msg_put_u64(m, "kids", topo_child_count(g->place, j->fanout, j->count));
+        msg_put_bin(m, "run_key", (struct span){(char *)j->run_key, sizeof(j->run_key)});
+    }
+    return join_send(g->conn, MSG_WELCOME, m);
+}
+
+/* Is it another connection of the provider that has `node`? One to each of our addresses is on its way at the same
+ * time. */
+static bool is_second(const struct guest *g, uint32_t node)
+{
+    const struct join_root *j = g->owner;
+
+    for (uint32_t place = 1; place <= j->taken; place++)
+        if (j->seat[place].node == node)
+            return j->seat[place].instance == g->instance;
+    return false;
+}
+
+static void guest_join(struct guest *g, uint32_t node)
+{
+    struct join_root *j = g->owner;
+    uint32_t place;
+
+    g->held = false;
+    if (node > j->node_max || j->joined[node]) {
+        if (is_second(g, node))
+            conn_close(g->conn); /* an answer here might overtake the welcome there */
+        else
+            refuse(g, "this node has joined already");
+        return;
+    }
+    place = ++j->taken;
+    g->place = place;
+    j->joined[node] = true;
+    j->seat[place] = (struct seat){.node = node, .instance = g->instance, .guest = g};
+    j->node[place] = node;
+    j->parent[place] = topo_parent(place, j->fanout);
+    conn_trust(g->conn);
+    if (j->listener != NULL)
+        listener_trusted(j->listener, g->conn);
+    if (send_welcome(j, g) < 0)
+        return;
+    log_debug("node %u joined from %s: place %u below place %u", node, conn_peer(g->conn), place, j->parent[place]);
+    j->ops->on_joined(node, g->attached, j->arg); /* before on_wired(), which the last one may bring */
+    if (j->parent[place] == 0)
+        take_child(j, g);
+    else
+        send_place(j, place);
+}
+
+static const struct expected *find_key(const struct join_root *j, const char *key)
+{
+    for (size_t i = 0; i < j->expected_count; i++)
+        if (strcmp(j->expected[i].key, key) == 0)
+            return &j->expected[i];
+    return NULL;
+}
+
+/* Who is it? Joins it, or holds it until its key line comes. */
+static void guest_identify(struct guest *g)
+{
+    struct join_root *j = g->owner;
+    const struct expected *e;
+
+    if (j->by_index) {
+        if (g->index >= j->count - 1)
+            refuse(g, "no node has this number");
+        else
+            guest_join(g, j->node_of_index[g->index]);
+        return;
+    }
+    e = find_key(j, conn_peer_key(g->conn));
+    if (e != NULL) {
+        guest_join(g, e->node);
+        return;
+    }
+    g->held = true; /* the conn's own limit for strangers ends this */
+    j->ops->on_stranger(j->arg);
+}
+
+static void guest_hello(struct guest *g, struct span body)
+{
+    struct err err = {0};
+    struct msg_in *m;
+    uint64_t run, index;
+    int rc;
+
+    if (g->place != 0 || g->held || msg_in_new(&m, body, &err) < 0) {
+        conn_close(g->conn);
+        return;
+    }
+    if ((rc = msg_get_u64(m, "run", 0, UINT32_MAX, &run, &err)) == 0 &&
+        (rc = msg_get_u64(m, "index", 0, UINT32_MAX, &index, &err)) == 0 &&
+        (rc = msg_get_u64(m, "instance", 0, UINT64_MAX, &g->instance, &err)) == 0)
+        rc = msg_get_bool(m, "attached", &g->attached, &err);
+    msg_in_free(m);
+    if (rc < 0) {
+        log_debug("hello from %s: %s", conn_peer(g->conn), err.text);
+        conn_close(g->conn);
+        return;
+    }
+    g->run = (uint32_t)run;
+    g->index = (uint32_t)index;
+    guest_identify(g);
+}
+
+static const struct conn_ops guest_ops;
+
+static void on_guest_msg(struct conn *c, unsigned type, struct span body, void *arg)
+{
+    struct guest *g = arg;
+
+    (void)c;
+    if (type == MSG_HELLO)
+        guest_hello(g, body);
+    else if (g->place == 0 || g->leaving)
+        conn_close(g->conn);
+    else if (type == MSG_LISTENING)
+        seat_listens(g->owner, g->place, body);
+    else if (type == MSG_PLACED)
+        seat_placed(g, body);
+}
+
+static void on_guest_close(struct conn *c, const struct err *why, void *arg)
+{
+    struct guest *g = arg;
+    struct join_root *j = g->owner;
+    bool lost = g->place != 0 && !g->leaving && !j->closing;
+    uint32_t node = g->place != 0 ? j->seat[g->place].node : 0;
+
+    if (g->place == 0 && !g->leaving)
+        log_debug("connection from %s dropped: %s", conn_peer(c), why->code < 0 ? why->text : "closed");
+    guest_remove(g);
+    if (lost)
+        j->ops->on_lost(node, why, j->arg);
+    maybe_free(j);
+}
+
+static const struct conn_ops guest_ops = {
+    .on_msg = on_guest_msg,
+    .on_close = on_guest_close,
+};
+
+/* The listener's connections come with the join as their argument; each gets a guest at its first event. */
+static void on_new_up(struct conn *c, void *arg)
+{
+    struct guest *g = guest_new(arg, c);
+
+    if (g == NULL)
+        conn_close(c);
+    else
+        conn_set_ops(c, &guest_ops, g);
+}
+
+static void on_new_close(struct conn *c, const struct err *why, void *arg)
+{
+    (void)arg;
+    if (why->code == -EPROTONOSUPPORT)
+        log_info("%s", why->text); /* the provider says it as well, and its words come with its host's name */
+    else
+        log_debug("connection from %s dropped: %s", conn_peer(c), why->code < 0 ? why->text : "closed");
+}
+
+static const struct conn_ops new_ops = {.on_up = on_new_up, .on_close = on_new_close};
+
+static int alloc_tables(struct join_root *j, const struct join_root_conf *conf)
+{
+    for (uint32_t i = 0; i < conf->providers; i++)
+        if (conf->node_of_index[i] > j->node_max)
+            j->node_max = conf->node_of_index[i];
+    j->seat = calloc(j->count, sizeof(*j->seat));
+    j->parent = calloc(j->count, sizeof(*j->parent));
+    j->node = calloc(j->count, sizeof(*j->node));
+    j->joined = calloc((size_t)j->node_max + 1, sizeof(*j->joined));
+    j->node_of_index = calloc((size_t)conf->providers + 1, sizeof(*j->node_of_index));
+    if (!j->seat || !j->parent || !j->node || !j->joined || !j->node_of_index)
+        return -ENOMEM;
+    if (conf->providers > 0)
+        memcpy(j->node_of_index, conf->node_of_index, conf->providers * sizeof(*j->node_of_index));
+    j->parent[0] = TREE_NONE;
+    j->node[0] = conf->self;
+    j->seat[0].node = conf->self;
+    return 0;
+}
+
+int join_root_open(uv_loop_t *loop, const struct join_root_conf *conf, const struct join_root_ops *ops, void *arg,
+                   struct join_root **out, struct err *err)
+{
+    struct join_root *j = calloc(1, sizeof(*j));
+    int rc;
+
+    if (j == NULL)
+        return err_set(err, -ENOMEM, "out of memory");
+    j->ops = ops;
+    j->arg = arg;
+    j->links = conf->links;
+    j->count = conf->providers + 1;
+    j->wired = 1;
+    j->fanout = conf->fanout;
+    j->by_index = conf->by_index;
+    tls_random(j->run_key, sizeof(j->run_key));
+    if (alloc_tables(j, conf) < 0) {
+        join_free(j);
+        return err_set(err, -ENOMEM, "out of memory for %u nodes", conf->providers);
+    }
+    struct listener_conf lc = {
+        .interface = conf->interface,
+        .port_low = conf->port_low,
+        .port_high = conf->port_high,
+        .loopback = true,
+        .loopback_only = conf->loopback_only,
+        .ctx = conf->ctx,
+        .ops = &new_ops,
+        .arg = j,
+    };
+    rc = listener_open(loop, &lc, &j->listener, err);
+    if (rc < 0) {
+        join_free(j);
+        return rc;
+    }
+    *out = j;
+    return 0;
+}
+
+uint16_t join_root_port(const struct join_root *j)
+{
+    return listener_port(j->listener);
+}
+
+int join_root_expect(struct join_root *j, uint32_t node, uint32_t run, const char *key)
+{
+    struct expected *e;
+
+    if (j->expected_count == j->expected_cap) {
+        size_t cap = j->expected_cap ? j->expected_cap * 2 : 64;
+
+        e = realloc(j->expected, cap * sizeof(*e));
+        if (e == NULL)
+            return -ENOMEM;
+        j->expected = e;
+        j->expected_cap = cap;
+    }
+    e = &j->expected[j->expected_count++];
+    *e = (struct expected){.node = node, .run = run};
+    memcpy(e->key, key, strnlen(key, TLS_KEY_TEXT));
+    for (struct guest *g = j->guests, *next; g != NULL; g = next) {
+        next = g->next;
+        if (g->held && strcmp(conn_peer_key(g->conn), e->key) == 0)
+            guest_join(g, node);
+    }
+    return 0;
+}
+
+void join_root_msg(struct join_root *j, uint32_t place, unsigned type, struct span body)
+{
+    if (type == MSG_LISTENING)
+        seat_listens(j, place, body);
+}
+
+const uint32_t *join_root_parents(const struct join_root *j)
+{
+    return j->parent;
+}
+
+const uint32_t *join_root_nodes(const struct join_root *j)
+{
+    return j->node;
+}
+
+int64_t join_root_node_at(const struct join_root *j, uint32_t place)
+{
+    return place >= 1 && place <= j->taken ? (int64_t)j->node[place] : -1;
+}
+
+void join_root_stop(struct join_root *j)
+{
+    if (j->listener != NULL) {
+        listener_close(j->listener);
+        j->listener = NULL;
+    }
+}
+
+void join_root_close(struct join_root *j)
+{
+    if (j == NULL)
+        return;
+    join_root_stop(j);
+    j->closing = true;
+    for (struct guest *g = j->guests; g != NULL; g = g->next)
+        conn_close(g->conn);
+    maybe_free(j);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* launcher_start.c - open the port, start the providers, follow who comes */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/io/addrs.h"
+#include "common/io/log.h"
+#include "common/strv.h"
+#include "server/launcher_priv.h"
+#include "server/process.h"
+#include "server/secret.h"
+#include "server/tree.h"
+
+/* --- processes of the bootstrap --------------------------------------------------------------------------------- */
+
+static int out_pipe(int *mine, int *theirs)
+{
+    int p[2];
+
+    if (pipe2(p, O_CLOEXEC) < 0)
+        return -errno;
+    (void)fcntl(p[0], F_SETFL, O_RDONLY | O_NONBLOCK);
+    *mine = p[0];
+    *theirs = p[1];
+    return 0;
+}
+
+static int boot_spawn(uint32_t id, char *const *argv, char *const *envp, int *out_fd, int *err_fd, void *arg,
+                      struct err *err)
+{
+    struct launcher *l = arg;
+    struct spawn_req req = {
+        .id = id,
+        .program = argv[0],
+        .argv = argv,
+        .envp = envp,
+        .fd = {-1, -1, -1},
+        .pmi_fd = -1,
+        .limits = &l->limits,
+    };
+    int out = -1, errf = -1, rc = out_pipe(&out, &req.fd[1]);
+
+    if (rc == 0)
+        rc = out_pipe(&errf, &req.fd[2]);
+    if (rc < 0)
+        err_set(err, rc, "cannot make a pipe: %s", strerror(-rc));
+    else
+        rc = spawner_spawn(l->spawner, &req, err);
+    for (int i = 1; i <= 2; i++)
+        if (req.fd[i] >= 0)
+            close(req.fd[i]);
+    if (rc < 0) {
+        if (out >= 0)
+            close(out);
+        if (errf >= 0)
+            close(errf);
+        return rc;
+    }
+    *out_fd = out;
+    *err_fd = errf;
+    l->boot_running++;
+    return 0;
+}
+
+static void boot_kill(uint32_t id, int sig, void *arg)
+{
+    struct launcher *l = arg;
+
+    (void)spawner_kill(l->spawner, id, sig);
+}
+
+static void boot_on_key(uint32_t node, uint32_t run, uint32_t index, const char *key, void *arg)
+{
+    struct launcher *l = arg;
+
+    (void)index;
+    if (l->join != NULL && join_root_expect(l->join, node, run, key) < 0)
+        log_error("out of memory");
+}
+
+static void boot_on_failed(const char *text, void *arg)
+{
+    struct launcher *l = arg;
+
+    root_start_failed(l->root, text);
+}
+
+/* --- providers that come ---------------------------------------------------------------------------------------- */
+
+static void on_joined(uint32_t node, bool attached, void *arg)
+{
+    struct launcher *l = arg;
+
+    if (l->boot != NULL)
+        boot_joined(l->boot, node, attached);
+}
+
+static void on_refused(uint32_t node, const char *reason, void *arg)
+{
+    struct launcher *l = arg;
+
+    if (l->boot != NULL)
+        boot_refused(l->boot, node, reason);
+}
+
+static void on_stranger(void *arg)
+{
+    struct launcher *l = arg;
+
+    if (l->boot != NULL)
+        boot_stranger(l->boot);
+}
+
+static void on_join_lost(uint32_t node, const struct err *why, void *arg)
+{
+    struct launcher *l = arg;
+
+    root_node_lost(l->root, node, why->code < 0 ? why->text : "it closed the connection");
+}
+
+static void on_wired(void *arg)
+{
+    struct launcher *l = arg;
+
+    root_wired(l->root, join_root_parents(l->join), join_root_nodes(l->join),
+               l->plan->node_count - (l->plan->self >= 0) + 1);
+}
+
+static const struct join_root_ops join_ops = {
+    .on_joined = on_joined,
+    .on_refused = on_refused,
+    .on_stranger = on_stranger,
+    .on_lost = on_join_lost,
+    .on_wired = on_wired,
+};
+
+/* --- start ------------------------------------------------------------------------------------------------------ */
+
+static int make_addrs(struct launcher *l, struct err *err)
+{
+    if (l->plan->method != BOOT_LOCAL)
+        return addrs_to_give(l->conf->interface, l->conf->hosts, &l->addrs, err);
+    return strv_add(&l->addrs, "127.0.0.1") < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int make_ctx(struct launcher *l, struct err *err)
+{
+    if (l->plan->method == BOOT_MANUAL && l->conf->secret_file != NULL)
+        return secret_ctx(l->conf->secret_file, &l->ctx, err) < 0 ? -EINVAL : 0; /* bad use, whatever it is */
+    return tls_ctx_new_cert(&l->ctx, NULL, err);
+}
+
+/* The nodes other than our own, in order. */
+static uint32_t *other_nodes(const struct launcher *l, uint32_t *count)
+{
+    uint32_t *v = calloc(l->plan->node_count + 1u, sizeof(*v)), n = 0;
+
+    for (uint32_t i = 0; v != NULL && i < l->plan->node_count; i++)
+        if ((int32_t)i != l->plan->self)
+            v[n++] = i;
+    *count = n;
+    return v;
+}
+
+static int open_join(struct launcher *l, uint32_t *others, uint32_t count, struct err *err)
+{
+    const struct conf_ports *port = &l->conf->port;
+    struct join_root_conf jc = {
+        .interface = l->conf->interface,
+        .port_low = port->given ? port->low : 0,
+        .port_high = port->given ? (port->range ? port->high : port->low) : 0,
+        .loopback_only = l->plan->method == BOOT_LOCAL,
+        .ctx = l->ctx,
+        .by_index = l->plan->method == BOOT_MANUAL,
+        .providers = count,
+        .node_of_index = others,
+        .self = l->plan->self >= 0 ? (uint32_t)l->plan->self : TREE_NONE,
+        .fanout = l->conf->fanout,
+        .links = l->links,
+    };
+
+    return join_root_open(&l->loop, &jc, &join_ops, l, &l->join, err);
+}
+
+static int find_script(struct launcher *l, struct err *err)
+{
+    const char *slash = strrchr(l->self_path, '/');
+
+    /* From a build tree, where nothing is installed, the script lies beside the program. */
+    if (asprintf(&l->script, "%.*s/bootstrap/pmi-start-rsh", (int)(slash - l->self_path), l->self_path) < 0)
+        return err_set(err, -ENOMEM, "out of memory");
+    if (access(l->script, X_OK) == 0)
+        return 0;
+    free(l->script);
+    l->script = strdup(PKGLIBEXECDIR "/pmi-start-rsh");
+    return l->script == NULL ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int open_boot(struct launcher *l, struct err *err)
+{
+    int rc = process_self_path(&l->self_path, err);
+
+    if (rc == 0)
+        rc = find_script(l, err);
+    if (rc < 0)
+        return rc;
+    l->boot_conf = (struct boot_conf){
+        .conf = l->conf,
+        .plan = l->plan,
+        .addrs = l->addrs,
+        .port = join_root_port(l->join),
+        .key = tls_ctx_key(l->ctx),
+        .self_path = l->self_path,
+        .envp = l->envp,
+        .script = l->script,
+    };
+    l->boot_ops = (struct boot_ops){
+        .spawn = boot_spawn, .kill = boot_kill, .on_key = boot_on_key, .on_failed = boot_on_failed, .arg = l};
+    return boot_open(&l->loop, &l->boot_conf, &l->boot_ops, &l->boot, err);
+}
+
+int launcher_start(struct launcher *l, struct err *err)
+{
+    uint32_t count, *others = other_nodes(l, &count);
+    int rc;
+
+    if (others == NULL)
+        return err_set(err, -ENOMEM, "out of memory");
+    if (count == 0) { /* nobody else: no port, no bootstrap */
+        const uint32_t parent = TREE_NONE, node = (uint32_t)l->plan->self;
+
+        free(others);
+        root_wired(l->root, &parent, &node, 1);
+        return 0;
+    }
+    rc = make_addrs(l, err);
+    if (rc == 0)
+        rc = make_ctx(l, err);
+    if (rc == 0)
+        rc = open_join(l, others, count, err);
+    free(others);
+    return rc < 0 ? rc : open_boot(l, err);
+}
+
+uint32_t launcher_waiting(struct launcher *l, struct buf *names)
+{
+    if (l->boot == NULL)
+        return 0;
+    boot_waiting_names(l->boot, names);
+    return boot_waiting(l->boot);
+}

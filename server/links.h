@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* links.h - a node's edges of the tree: one connection to the parent, one to each child
+ *
+ * Owns the connections it is given. Knows nothing of what the messages mean.
+ */
+#ifndef SERVER_LINKS_H
+#define SERVER_LINKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+#include "common/err.h"
+#include "common/io/conn.h"
+#include "common/span.h"
+
+#define LINKS_PARENT UINT32_MAX /* the parent's place, where a call says "which edge" */
+
+struct links;
+
+struct links_ops {
+    /* A message from the parent or from the child at `place`. */
+    void (*on_msg)(uint32_t place, unsigned type, struct span body, void *arg);
+    /* An edge ended although links_finish() was not called. The edge is already gone. */
+    void (*on_lost)(uint32_t place, const struct err *why, void *arg);
+    /* Data may be sent up again after links_up_full(). */
+    void (*on_drain)(void *arg);
+    /* After links_finish(): every edge has closed. */
+    void (*on_closed)(void *arg);
+};
+
+struct links *links_new(const struct links_ops *ops, void *arg); /* NULL: out of memory */
+/* All edges must have closed. */
+void links_free(struct links *l);
+
+/* The connection is trusted already; its messages come to on_msg from now on. 0 or -ENOMEM. */
+int links_add(struct links *l, uint32_t place, struct conn *c);
+
+uint32_t links_child_count(const struct links *l);
+uint32_t links_child_place(const struct links *l, uint32_t i);
+bool links_has(const struct links *l, uint32_t place);
+
+/* Where `place` is LINKS_PARENT: up. An edge that is not there: -ENOENT. */
+int links_send(struct links *l, uint32_t place, unsigned type, struct span body, bool data);
+/* To every child. */
+void links_send_down(struct links *l, unsigned type, struct span body, bool data);
+/* Bytes that wait to be sent, on all edges. */
+size_t links_queued(const struct links *l);
+/* Data should not be sent up for now. */
+bool links_up_full(const struct links *l);
+
+/* Deadlines of silence off (and on again). */
+void links_pause(struct links *l, bool paused);
+/* Close every edge; `flush`: what is queued is sent first. on_closed comes from the loop, also where there is no edge.
+ * */
+void links_finish(struct links *l, bool flush);
+
+#endif

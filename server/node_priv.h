@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node_priv.h - what the files node*.c share; nobody else includes it */
+#ifndef SERVER_NODE_PRIV_H
+#define SERVER_NODE_PRIV_H
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include "common/buf.h"
+#include "common/limits.h"
+#include "common/msg.h"
+#include "server/attrs.h"
+#include "server/barrier.h"
+#include "server/job.h"
+#include "server/kvs.h"
+#include "server/node.h"
+#include "server/ringer.h"
+#include "server/serve.h"
+#include "server/session.h"
+#include "server/tree.h"
+
+enum task_state { TASK_NEW, TASK_STARTED, TASK_ENDED };
+
+/* A descriptor in the loop, of a task's stream or of a PMI connection. */
+struct node_fd {
+    struct node_job *job;
+    void *owner;
+    void (*on_closed)(void *owner); /* or NULL */
+    uv_poll_t poll;
+    int fd;
+    int events; /* polled for now */
+    bool open;
+};
+
+struct stream {
+    struct node_fd h;
+    struct task *task;
+    size_t credit;
+    bool is_err;
+};
+
+/* A PMI connection. It goes when it is closed and nothing more is to be judged by it. */
+struct pmi_conn {
+    struct node_job *job;
+    struct task *task;             /* NULL: it has not said yet for whom it speaks (PMI_PORT) */
+    UT_hash_handle hh;             /* among its task's sessions, by */
+    uint32_t set;                  /* the number of the session */
+    struct pmi_conn *next, **prev; /* else among the job's strangers */
+    struct session *session;
+    struct node_fd h;
+    struct buf out;
+    uv_timer_t timer; /* from end of file to the verdict, or until a stranger must have said who it is */
+    bool timer_open, closing;
+    bool is_fed; /* session_feed() is under way */
+    bool own;    /* the PMI_FD that the task was started with */
+    bool passes; /* a descriptor goes with the byte of `out` at */
+    size_t pass_at;
+    enum session_map passed;
+    unsigned handles;
+    size_t heard;  /* bytes */
+    uint32_t addr; /* of its other end, over PMI_PORT */
+    int lost;      /* errno with which it ended */
+};
+
+struct task {
+    struct node_job *job;
+    uint32_t rank, slot, app;
+    enum task_state state;
+    pid_t pid;
+    int wstatus;
+    struct pmi_conn *conns; /* by session number */
+    bool no_start;          /* it could not be started */
+    bool judged;            /* a failure of this task was reported */
+    bool left;              /* it has closed its one PMI connection, and can have no other */
+    bool cut_off;           /* we closed its PMI connection: how it ends then is no cause */
+    struct stream out, err;
+    struct node_fd in;
+    struct buf in_buf;
+    bool in_eof;
+};
+
+/* One job's part on this node. */
+struct node_job {
+    struct node *node;
+    struct node_job *next;
+    struct job *job;
+    struct tree *tree;
+    uint32_t *kid_ranks;
+    bool *kid_ready;
+    uint32_t *place_of;   /* [size]: of each rank, made when a group of ranks is first named */
+    uint32_t *group_kids; /* [kid_count]: members of the group asked for last */
+    uint32_t task_count, running;
+    uint32_t starting; /* asked of the keeper, not known yet to run */
+    uint32_t id_base;  /* of its tasks' ids at the keeper: id_base + slot */
+    struct task *task;
+    struct kvs *kvs;
+    struct barriers *barriers;
+    struct attrs *attrs;
+    struct ringer *ringer; /* of its barriers; NULL: nobody has asked for it */
+    struct session_job sjob;
+    struct serve *serve;        /* its ranks come from elsewhere (--serve); else NULL */
+    struct node_fd port;        /* listens for its tasks' connections; not open: they have PMI_FD alone */
+    struct pmi_conn *strangers; /* connections that have not said who they are, */
+    uint32_t stranger_count;
+    bool ready, ready_sent, over, closing;
+    bool gone_known;      /* some rank has ended, or left PMI for good */
+    bool left_sent;       /* the launcher is told so by this node, or by one below */
+    uint32_t *ended_slot; /* exits not reported yet */
+    uint32_t ended_count;
+    struct err start_text; /* why a task could not be started */
+    uv_timer_t check;      /* from an entry until it is asked whether the barrier can be complete */
+    uv_timer_t slow;       /* looks for barriers that last */
+    unsigned handles;      /* open loop handles; the memory goes with the last */
+};
+
+struct node {
+    uv_loop_t *loop;
+    struct node_conf conf;
+    const struct node_ops *ops; /* lent */
+    void *arg;
+    struct node_job *jobs;   /* the first job is always the last of the list */
+    struct node_job *served; /* the one whose ranks come from elsewhere, or NULL */
+    uint32_t next_id;
+    uint32_t kid_count;
+    uint32_t *kid_place; /* [kid_count], ascending */
+    bool *kid_finished;
+    bool ending, finished_sent, closing;
+    bool paused; /* the launcher is being stopped: tasks do not run */
+    struct node_counters counters;
+    uv_timer_t flush, silence;
+    unsigned handles; /* timers and jobs; the memory goes with the last */
+};
+
+#include "server/node_parts.h"
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node_report.c - who waits in which barrier, for people: when the launcher asks, and unasked when a barrier lasts */
+#include <stdlib.h>
+#include "common/io/log.h"
+#include "server/node_priv.h"
+
+#define BARRIERS_TOLD_MAX 16 /* in one report */
+#define TICKS 4              /* to --barrier-warn */
+
+struct telling {
+    struct node_job *job;
+    uint32_t *slots; /* [task_count], also for the ranks */
+    unsigned left;
+};
+
+static void tell_barrier(const struct barrier_id *id, uint64_t round, void *arg)
+{
+    struct telling *t = arg;
+    struct node_job *j = t->job;
+    struct msg_out *m;
+    uint32_t count;
+
+    if (t->left == 0)
+        return;
+    t->left--;
+    count = barriers_waiting(j->barriers, id, t->slots, j->task_count);
+    for (uint32_t i = 0; i < count; i++)
+        t->slots[i] = j->task[t->slots[i]].rank;
+    m = node_barrier_map(j, id, round);
+    if (m != NULL) {
+        msg_put_u64(m, "place", j->node->conf.place);
+        msg_put_u32v(m, "in", t->slots, count);
+    }
+    node_send_map(j->node, MSG_REPORT, m, false);
+}
+
+void node_report(struct node_job *j)
+{
+    struct telling t = {.job = j, .slots = calloc(j->task_count + 1u, sizeof(*t.slots)), .left = BARRIERS_TOLD_MAX};
+    size_t queued = links_queued(j->node->conf.links); /* before there is more on it by this report */
+    struct msg_out *m;
+
+    if (t.slots != NULL && j->barriers != NULL)
+        barriers_each_open(j->barriers, tell_barrier, &t);
+    free(t.slots);
+    m = node_job_map(j);
+    if (m != NULL) {
+        msg_put_u64(m, "place", j->node->conf.place);
+        msg_put_u64(m, "queued", queued);
+    }
+    node_send_map(j->node, MSG_REPORT, m, false);
+}
+
+static void tell_slow(const struct barrier_id *id, uint64_t round, void *arg)
+{
+    struct node_job *j = arg;
+
+    node_send_map(j->node, MSG_SLOW, node_barrier_map(j, id, round), false);
+}
+
+static void on_tick(uv_timer_t *h)
+{
+    struct node_job *j = h->data;
+
+    if (j->barriers != NULL && !j->closing && !j->node->paused)
+        barriers_tick(j->barriers, TICKS, tell_slow, j);
+}
+
+void node_slow_watch(struct node_job *j)
+{
+    uint64_t quarter = (j->job->barrier_warn_ms + TICKS - 1) / TICKS;
+
+    if (quarter > 0)
+        uv_timer_start(&j->slow, on_tick, quarter, quarter);
+}

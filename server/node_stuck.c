@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node_stuck.c - barriers that can never be complete, because a member has ended or has left PMI for good
+ *
+ * Only the node of that member knows for sure which rounds it has entered; only those where somebody waits know that
+ * one is awaited. So once any rank is gone, a node where a round lasts, and which misses some of its own subtree, has
+ * all nodes asked. Each keeps the question in mind, looks at those of its tasks that are gone, and at each that goes
+ * later. What it finds is true for good: a rank that is gone enters nothing more.
+ */
+#include "common/io/log.h"
+#include "server/barrier_msg.h"
+#include "server/group.h"
+#include "server/node_priv.h"
+
+#define CHECK_MS 100 /* nothing is asked about a round that is complete sooner */
+
+bool node_barrier_misses(const struct task *t, const struct barrier_id *id, uint64_t round)
+{
+    return (span_is(id->group, "WORLD") || span_is(id->group, "NODE") || group_has(id->group, t->rank)) &&
+           barriers_entered(t->job->barriers, id, t->slot) <= round;
+}
+
+static bool is_missing(const struct task *t, const struct barrier_id *id, uint64_t round)
+{
+    return (t->state == TASK_ENDED || t->left) && node_barrier_misses(t, id, round);
+}
+
+static void say_stuck(const struct task *t, const struct barrier_id *id, uint64_t round)
+{
+    struct node_job *j = t->job;
+    struct msg_out *m = node_barrier_map(j, id, round);
+
+    barriers_note_no_more(j->barriers, id);
+    if (m != NULL) {
+        msg_put_u64(m, "rank", t->rank);
+        msg_put_bool(m, "left", t->state != TASK_ENDED);
+    }
+    node_send_map(j->node, MSG_STUCK, m, false);
+}
+
+static void check_tasks(struct node_job *j, const struct barrier_id *id, uint64_t round)
+{
+    for (uint32_t i = 0; i < j->task_count; i++)
+        if (is_missing(&j->task[i], id, round)) {
+            say_stuck(&j->task[i], id, round);
+            return;
+        }
+}
+
+/* --- asking ----------------------------------------------------------------------------------------------------- */
+
+static void on_awaiting(const struct barrier_id *id, uint64_t round, void *arg)
+{
+    struct node_job *j = arg;
+
+    if (!barriers_note(j->barriers, id, round))
+        return;
+    check_tasks(j, id, round);
+    if (!span_is(id->group, "NODE")) /* else the other members are here too */
+        node_send_map(j->node, MSG_WAITS, node_barrier_map(j, id, round), false);
+}
+
+static void on_check(uv_timer_t *h)
+{
+    struct node_job *j = h->data;
+
+    barriers_each_awaiting(j->barriers, on_awaiting, j);
+}
+
+void node_stuck_arm(struct node_job *j)
+{
+    if (j->gone_known && !j->closing && !uv_is_active((uv_handle_t *)&j->check))
+        uv_timer_start(&j->check, on_check, CHECK_MS, 0);
+}
+
+void node_rank_gone(struct node_job *j)
+{
+    j->gone_known = true;
+    node_stuck_arm(j);
+}
+
+void node_waits_from_child(struct node *n, struct span body, const struct msg_in *m)
+{
+    struct node_job *j = node_find_job(n, m);
+    struct barrier_id id;
+    uint64_t round;
+
+    if (j == NULL || barrier_read(m, &id, &round, NULL) < 0 || !barriers_note(j->barriers, &id, round))
+        return;
+    check_tasks(j, &id, round);
+    n->ops->send_up(MSG_WAITS, body, false, n->arg);
+}
+
+void node_check(struct node_job *j, const struct msg_in *m)
+{
+    struct barrier_id id;
+    uint64_t round;
+
+    if (barrier_read(m, &id, &round, NULL) == 0 && barriers_note(j->barriers, &id, round))
+        check_tasks(j, &id, round);
+}
+
+/* --- tasks that go ---------------------------------------------------------------------------------------------- */
+
+static void on_noted(const struct barrier_id *id, uint64_t round, void *arg)
+{
+    const struct task *t = arg;
+
+    if (is_missing(t, id, round))
+        say_stuck(t, id, round);
+}
+
+void node_task_gone(struct task *t)
+{
+    if (t->job->barriers != NULL)
+        barriers_each_noted(t->job->barriers, on_noted, t);
+}
+
+void node_task_left(struct task *t)
+{
+    struct node_job *j = t->job;
+
+    if (t->left || t->state == TASK_ENDED || j->closing)
+        return;
+    t->left = true;
+    node_task_gone(t);
+    if (j->gone_known || j->left_sent)
+        return;
+    j->left_sent = true;
+    node_send_map(j->node, MSG_LEFT, node_job_map(j), false);
+}
+
+void node_left_from_child(struct node *n, struct span body, const struct msg_in *m)
+{
+    struct node_job *j = node_find_job(n, m);
+
+    if (j == NULL || j->gone_known || j->left_sent)
+        return;
+    j->left_sent = true;
+    n->ops->send_up(MSG_LEFT, body, false, n->arg);
+}
+
+void node_barriers_broken(struct node_job *j, const struct msg_in *m)
+{
+    struct barrier_id id;
+    uint64_t round;
+
+    if (barrier_read(m, &id, &round, NULL) < 0) {
+        barriers_break(j->barriers, -EIO);
+        node_serve_broken(j);
+    } else if (barriers_break_one(j->barriers, &id, -EIO) < 0) {
+        log_error("out of memory for a barrier");
+    }
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/root.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/io/log.h"
+#include "server/root_priv.h"
+
+#define BLAME_WINDOW_MS 250
+#define GIVE_UP_MS 5000 /* a task that has not ended so long after KILL is given up, and output after a signal */
+
+static void on_limit(uv_timer_t *t);
+static void on_window(uv_timer_t *t);
+static void on_kill(uv_timer_t *t);
+
+void root_send_map(struct root *r, unsigned type, struct msg_out *m, bool data)
+{
+    struct span body;
+
+    if (m != NULL && msg_out_done(m, &body) == 0)
+        r->ops->send(type, body, data, r->arg);
+    else
+        log_error("out of memory for a message (%s)", msg_name(type));
+    msg_out_free(m);
+}
+
+/* --- output ----------------------------------------------------------------------------------------------------- */
+
+static void describe(uint32_t task, struct outmux_task *out, void *arg)
+{
+    const struct root_job *j;
+    uint32_t rank;
+
+    j = root_job_at(arg, task, &rank);
+    root_rank_name(j, rank, out->rank, sizeof(out->rank));
+    out->host = root_host(j, rank);
+    out->node = j->node_of[rank];
+}
+
+static void on_credit(uint32_t task, bool is_err, size_t bytes, void *arg)
+{
+    struct root *r = arg;
+    const struct root_job *j;
+    struct msg_out *m;
+    uint32_t rank;
+
+    /* Also for a rank that has ended: what it wrote last may still be in its pipe. */
+    if (r->phase != ROOT_DONE && r->place_of != NULL) {
+        j = root_job_at(r, task, &rank);
+        m = root_job_map(j);
+        if (m != NULL) {
+            msg_put_u64(m, "place", r->place_of[j->node_of[rank]]);
+            msg_put_u64(m, "rank", rank);
+            msg_put_bool(m, "err", is_err);
+            msg_put_u64(m, "bytes", bytes);
+        }
+        root_send_map(r, MSG_OUTPUT_CREDIT, m, false);
+    }
+    root_check_over(r);
+}
+
+static void on_broken(int fd, const struct err *why, void *arg)
+{
+    struct root *r = arg;
+
+    if (fd == 2)
+        return;
+    if (fd == 1 && why->code == -EPIPE)
+        root_decide(r, EXIT_CLOSED_OUTPUT, NULL);
+    else
+        root_decide(r, 1, why->text);
+    root_end(r, SIGTERM);
+}
+
+static const struct outmux_ops out_ops = {.credit = on_credit, .on_broken = on_broken};
+
+static void root_output(struct root_job *j, const struct msg_in *m)
+{
+    struct outmux *out = j->root->out;
+    struct span data = SPAN_NONE;
+    uint64_t rank;
+    bool is_err, eof = false;
+
+    if (msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 || msg_get_bool(m, "err", &is_err, NULL) < 0)
+        return;
+    (void)msg_get_bool(m, "eof", &eof, NULL);
+    if (eof)
+        outmux_eof(out, j->base + (uint32_t)rank, is_err);
+    else if (msg_get_bin(m, "data", &data, NULL) == 0 && outmux_data(out, j->base + (uint32_t)rank, is_err, data) < 0)
+        log_error("out of memory for the output of rank %llu", (unsigned long long)rank);
+}
+
+/* --- the way to the end ----------------------------------------------------------------------------------------- */
+
+static int result(const struct root *r)
+{
+    if (r->final)
+        return r->final_status;
+    if (r->conf->keep_going && r->blame.kind != BLAME_ABORT)
+        return r->blame.highest;
+    return r->blame.kind == BLAME_NONE ? 0 : r->blame.status;
+}
+
+/* Everything is written and every node is through. */
+static void over(struct root *r)
+{
+    if (r->phase == ROOT_DONE)
+        return;
+    r->phase = ROOT_DONE;
+    uv_timer_stop(&r->limit);
+    uv_timer_stop(&r->window);
+    uv_timer_stop(&r->kill);
+    root_report_now(r);
+    if (!r->final && !r->conf->keep_going) {
+        if (r->blame.kind == BLAME_LOST && r->lost_count > 0)
+            root_say_lost(r);
+        else if (r->blame.kind != BLAME_NONE)
+            log_error("%s", r->blame.text);
+    }
+    r->ops->on_done(result(r), r->arg);
+}
+
+void root_check_over(struct root *r)
+{
+    if (r->phase == ROOT_DRAINING && r->finished && outmux_is_idle(r->out))
+        over(r);
+}
+
+void root_finished(struct root *r)
+{
+    if (r->phase == ROOT_DONE)
+        return;
+    r->phase = ROOT_DRAINING;
+    r->finished = true;
+    outmux_flush(r->out);
+    root_check_over(r);
+}
+
+static void on_drained_enough(uv_timer_t *t)
+{
+    over(t->data);
+}
+
+void root_drain(struct root *r)
+{
+    if (r->phase >= ROOT_DRAINING)
+        return;
+    r->phase = ROOT_DRAINING;
+    uv_timer_stop(&r->kill);
+    if (r->hurry)
+        uv_timer_start(&r->kill, on_drained_enough, GIVE_UP_MS, 0);
+    root_input_close(r->input);
+    r->input = NULL;
+    root_send_map(r, MSG_END, msg_out_new(), false);
+    /* Every node drains within its own limits, unless our own output is what holds it up: that may take any time,
+     * unless there is a hurry. */
+}
+
+static void send_signal(struct root *r, int sig)
+{
+    struct msg_out *m = msg_out_new();
+
+    if (m != NULL)
+        msg_put_u64(m, "signal", (uint64_t)sig);
+    root_send_map(r, MSG_SIGNAL, m, false);
+}
+
+static void on_give_up(uv_timer_t *t)
+{
+    struct root *r = t->data;
+
+    uint32_t ended = 0;
+
+    for (const struct root_job *j = r->jobs; j != NULL; j = j->next)
+        ended += j == r->served ? 0 : j->ended_count;
+    log_warn("%u of %u tasks have not ended, giving them up", r->task_total - ended, r->task_total);
+    over(r);
+}
+
+static void on_kill(uv_timer_t *t)
+{
+    struct root *r = t->data;
+
+    send_signal(r, SIGKILL);
+    uv_timer_start(t, on_give_up, GIVE_UP_MS, 0);
+}
+
+void root_end(struct root *r, int sig)
+{
+    if (r->phase >= ROOT_ENDING)
+        return;
+    if (r->phase == ROOT_STARTING)
+        r->ops->start_over(r->arg);
+    if (r->phase < ROOT_RUNNING) {
+        root_drain(r);
+        return;
+    }
+    r->phase = ROOT_ENDING;
+    for (struct root_job *j = r->jobs; j != NULL; j = j->next)
+        if (j->id > 0 && j->state == JOB_PREPARING) /* it is not let go any more */
+            root_job_over(j);
+    send_signal(r, sig);
+    if (sig == SIGKILL)
+        uv_timer_start(&r->kill, on_give_up, GIVE_UP_MS, 0);
+    else
+        uv_timer_start(&r->kill, on_kill, r->conf->kill_grace_ms, 0);
+}
+
+void root_decide(struct root *r, int status, const char *text)
+{
+    if (r->final)
+        return;
+    r->final = true;
+    r->final_status = status;
+    if (text != NULL)
+        log_error("%s", text);
+}
+
+static void on_window(uv_timer_t *t)
+{
+    root_end(t->data, SIGTERM);
+}
+
+void root_blame(struct root *r, enum blame_kind kind, int status, const char *text)
+{
+    bool first;
+
+    if (r->phase == ROOT_ENDING || r->phase == ROOT_DONE || r->final)
+        return;
+    first = blame_add(&r->blame, kind, status, text);
+    if (r->conf->keep_going && kind != BLAME_ABORT) {
+        log_error("%s", text);
+        if (r->phase < ROOT_RUNNING) /* nothing runs that could go on */
+            root_end(r, SIGTERM);
+        return;
+    }
+    if (kind == BLAME_ABORT) {
+        if (r->conf->keep_going)
+            log_error("%s", text);
+        root_end(r, SIGTERM);
+    } else if (first && r->phase == ROOT_RUNNING) {
+        uv_timer_start(&r->window, on_window, BLAME_WINDOW_MS, 0);
+    } else if (r->phase < ROOT_RUNNING) {
+        root_end(r, SIGTERM);
+    }
+}
+
+static void on_limit(uv_timer_t *t)
+{
+    struct root *r = t->data;
+
+    r->hurry = true;
+    if (r->phase == ROOT_DRAINING) {
+        if (!r->final && r->blame.kind == BLAME_NONE)
+            root_say_time(r);
+        over(r);
+    } else if (!r->final && r->phase < ROOT_ENDING) {
+        root_limit(r);
+    }
+}
+
+/* --- messages --------------------------------------------------------------------------------------------------- */
+
+/* What is about one job. */
+static void job_up(struct root_job *j, unsigned type, const struct msg_in *m)
+{
+    switch (type) {
+    case MSG_READY:
+        root_ready(j->root, j);
+        break;
+    case MSG_OUTPUT:
+        root_output(j, m);
+        break;
+    case MSG_EXITED:
+        root_exited(j, m);
+        break;
+    case MSG_FAILED:
+        root_failed(j, m);
+        break;
+    case MSG_START_FAILED:
+        root_start_refused(j, m);
+        break;
+    case MSG_STARTED:
+        root_spawn_started(j, m);
+        break;
+    case MSG_LEFT:
+        root_left(j);
+        break;
+    case MSG_WAITS:
+        root_waits(j, m);
+        break;
+    case MSG_STUCK:
+        root_stuck(j, m);
+        break;
+    case MSG_TRACE:
+        root_trace(j, m);
+        break;
+    case MSG_INPUT_CREDIT:
+        if (j->id == 0)
+            root_input_credit(j->root->input, m);
+        break;
+    case MSG_SLOW:
+        root_slow(j, m);
+        break;
+    case MSG_REPORT:
+        root_reported(j, m);
+        break;
+    case MSG_CAME:
+        root_came(j, m);
+        break;
+    default: /* of a later version */
+        break;
+    }
+}
+
+void root_up(struct root *r, unsigned type, struct span body)
+{
+    struct root_job *j;
+    struct msg_in *m;
+
+    if (r->phase == ROOT_DONE || msg_in_new(&m, body, NULL) < 0)
+        return;
+    switch (type) {
+    case MSG_NODE_LOST:
+        root_place_lost(r, m);
+        break;
+    case MSG_LOG:
+        root_log(r, m);
+        break;
+    case MSG_NAME:
+        root_name(r, m);
+        break;
+    case MSG_SPAWN:
+        root_spawn(r, m);
+        break;
+    default: /* FINISHED comes as root_finished() */
+        j = root_job_of(r, m);
+        if (j != NULL)
+            job_up(j, type, m);
+        break;
+    }
+    msg_in_free(m);
+}
+
+/* --- signals ---------------------------------------------------------------------------------------------------- */
+
+static void end_by_signal(struct root *r, int sig)
+{
+    bool again = ++r->signals > 1;
+
+    r->hurry = true;
+    if (!again && !r->final && r->phase == ROOT_RUNNING) /* ahead of the signal, which ends the waiting */
+        root_ask(r, ASK_SIGNAL, sig);
+    else if (!again && !r->final && r->phase < ROOT_RUNNING)
+        root_say_start_ended(r, sig);
+    root_decide(r, 128 + sig, NULL);
+    if (r->phase < ROOT_ENDING) {
+        root_end(r, sig);
+    } else if (r->phase == ROOT_ENDING && again) { /* for the first time, a failure was ending it already */
+        uv_timer_stop(&r->kill);
+        on_kill(&r->kill);
+    } else if (r->phase == ROOT_DRAINING) { /* the user does not wait for the rest of the output */
+        over(r);
+    }
+}
+
+void root_signal(struct root *r, int sig)
+{
+    if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP)
+        end_by_signal(r, sig);
+    else if (sig == SIGQUIT)
+        root_state(r);
+    else if (r->phase == ROOT_RUNNING || r->phase == ROOT_ENDING)
+        send_signal(r, sig);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------- */
+
+static void root_free(struct root *r)
+{
+    root_jobs_free(r);
+    names_free(r->names);
+    for (uint32_t i = 0; i < r->lost_count; i++)
+        free(r->lost_why[i]);
+    free(r->lost);
+    free(r->lost_why);
+    free(r->place_of);
+    free(r->place_lost);
+    root_report_free(r);
+    if (r->trace != NULL && r->trace != stderr)
+        fclose(r->trace);
+    free(r);
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    struct root *r = h->data;
+
+    if (--r->handles == 0)
+        root_free(r);
+}
+
+void root_close(struct root *r)
+{
+    if (r == NULL)
+        return;
+    root_input_close(r->input);
+    outmux_close(r->out);
+    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->report};
+    for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+        uv_close((uv_handle_t *)timers[i], on_timer_closed);
+}
+
+static int open_trace(struct root *r, struct err *err)
+{
+    if (!r->conf->pmi_trace)
+        return 0;
+    r->trace = r->conf->pmi_trace_file == NULL ? stderr : fopen(r->conf->pmi_trace_file, "we");
+    return r->trace == NULL ? err_set(err, -errno, "cannot open %s: %s", r->conf->pmi_trace_file, strerror(errno)) : 0;
+}
+
+static int open_streams(struct root *r, bool input_handed, struct err *err)
+{
+    struct outmux_conf oc = {
+        .size = r->plan->size,
+        .label = r->conf->label,
+        .output = r->conf->output,
+        .error = r->conf->error,
+        .describe = describe,
+    };
+    struct root_input_conf ic = {
+        .size = r->plan->size, .input = input_handed ? INPUT_NONE : r->first->job->input, .root = r};
+    int rc = outmux_open(r->loop, &oc, &out_ops, r, &r->out, err);
+
+    return rc < 0 ? rc : root_input_open(r->loop, &ic, &r->input, err);
+}
+
+int root_open(uv_loop_t *loop, struct root_conf *conf, const struct root_ops *ops, void *arg, struct root **out,
+              struct err *err)
+{
+    struct root *r = calloc(1, sizeof(*r));
+    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->report};
+    int rc;
+
+    if (r == NULL) {
+        job_free(conf->job);
+        return err_set(err, -ENOMEM, "out of memory");
+    }
+    *r = (struct root){.loop = loop, .conf = conf->conf, .plan = conf->plan, .ops = ops, .arg = arg};
+    r->first = root_job_new(r, conf->job);
+    r->names = names_new();
+    for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+        uv_timer_init(loop, timers[i]);
+        timers[i]->data = r;
+        r->handles++;
+    }
+    rc = r->first == NULL || r->names == NULL ? err_set(err, -ENOMEM, "out of memory") : open_trace(r, err);
+    if (rc == 0)
+        rc = open_streams(r, conf->input_handed, err);
+    if (rc < 0) {
+        root_close(r);
+        return rc;
+    }
+    if (r->conf->timeout_ms > 0)
+        uv_timer_start(&r->limit, on_limit, r->conf->timeout_ms, 0);
+    *out = r;
+    return 0;
+}

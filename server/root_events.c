@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* root_events.c - what nodes report: ends of tasks, failures, lost nodes, their words */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "common/hostlist.h"
+#include "common/io/log.h"
+#include "server/barrier_msg.h"
+#include "server/root_priv.h"
+
+/* The end of one rank as a failure, where it is one. */
+static void judge(struct root_job *j, uint32_t rank, uint32_t pid, int status)
+{
+    char text[ERR_TEXT_MAX], name[300];
+
+    root_who(j, rank, pid, name, sizeof(name));
+    if (WIFSIGNALED(status)) {
+        snprintf(text, sizeof(text), "%s was killed by signal %d (%s)", name, WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+        root_blame(j->root, BLAME_SIGNAL, 128 + WTERMSIG(status), text);
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+        snprintf(text, sizeof(text), "%s exited with status %d", name, WEXITSTATUS(status));
+        root_blame(j->root, BLAME_STATUS, WEXITSTATUS(status), text);
+    }
+}
+
+/* Some rank is gone: others may wait for it. */
+static void spread_gone(struct root_job *j)
+{
+    if (j->gone_sent || j->ended_count == j->size || j->root->phase != ROOT_RUNNING)
+        return;
+    j->gone_sent = true;
+    root_send_map(j->root, MSG_RANK_GONE, root_job_map(j), false);
+}
+
+static void rank_exited(struct root_job *j, const uint32_t *v, size_t count, size_t i)
+{
+    uint32_t rank = v[i];
+
+    if (rank >= j->size || j->ended[rank])
+        return;
+    if (!j->failed) /* else we have ended it ourselves */
+        judge(j, rank, v[count + i], (int)v[2 * count + i]);
+    root_mark_ended(j, rank);
+    spread_gone(j);
+}
+
+void root_exited(struct root_job *j, const struct msg_in *m)
+{
+    static const char *const keys[] = {"rank", "pid", "status"};
+    uint32_t *v = NULL, *part;
+    size_t count = 0, n;
+
+    for (size_t k = 0; k < 3; k++) {
+        if (msg_get_u32v(m, keys[k], TASKS_MAX, &part, &n, NULL) < 0)
+            break;
+        if (k == 0) {
+            count = n;
+            v = calloc(3 * n + 1, sizeof(*v));
+        }
+        if (v != NULL && n == count && n > 0)
+            memcpy(v + k * count, part, n * sizeof(*v));
+        free(part);
+    }
+    for (size_t i = 0; v != NULL && i < count; i++)
+        rank_exited(j, v, count, i);
+    free(v);
+}
+
+static void break_barriers(struct root_job *j)
+{
+    if (j->broken_sent)
+        return;
+    j->broken_sent = true;
+    root_send_map(j->root, MSG_BROKEN, root_job_map(j), false);
+}
+
+void root_failed(struct root_job *j, const struct msg_in *m)
+{
+    char line[ERR_TEXT_MAX], name[300], *text = NULL;
+    uint64_t rank, pid, kind, code;
+
+    if (j->failed || msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 ||
+        msg_get_u64(m, "pid", 0, UINT32_MAX, &pid, NULL) < 0 ||
+        msg_get_u64(m, "kind", BLAME_UNFINALIZED, BLAME_ABORT, &kind, NULL) < 0 ||
+        msg_get_u64(m, "code", 1, 255, &code, NULL) < 0 || msg_get_str(m, "text", &text, NULL) < 0)
+        return;
+    if (kind == BLAME_ABORT) {
+        root_who(j, (uint32_t)rank, 0, name, sizeof(name));
+        snprintf(line, sizeof(line), "%s aborted (%u)%s%s", name, (unsigned)code, *text ? ": " : "", text);
+    } else {
+        root_who(j, (uint32_t)rank, kind == BLAME_UNFINALIZED ? 0 : (uint32_t)pid, name, sizeof(name));
+        snprintf(line, sizeof(line), "%s %s", name, text);
+    }
+    free(text);
+    root_blame(j->root, (enum blame_kind)kind, (int)code, line);
+    if (j == j->root->served && j->root->conf->keep_going) /* no exit of it will tell that it is lost */
+        break_barriers(j);
+}
+
+static void add_lost(struct root *r, const char *host, const char *why)
+{
+    const char **h;
+    char **w;
+
+    for (uint32_t i = 0; i < r->lost_count; i++)
+        if (r->lost[i] == host) /* the node itself said why, before its parent noticed */
+            return;
+    h = realloc(r->lost, (r->lost_count + 1u) * sizeof(*h));
+    if (h == NULL)
+        return;
+    r->lost = h;
+    w = realloc(r->lost_why, (r->lost_count + 1u) * sizeof(*w));
+    if (w == NULL)
+        return;
+    r->lost_why = w;
+    w[r->lost_count] = strdup(why);
+    if (w[r->lost_count] == NULL)
+        return;
+    h[r->lost_count++] = host;
+}
+
+static bool same_reason_before(const struct root *r, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (strcmp(r->lost_why[k], r->lost_why[i]) == 0)
+            return true;
+    return false;
+}
+
+void root_say_lost(struct root *r)
+{
+    const char **same = calloc(r->lost_count + 1u, sizeof(*same));
+
+    for (uint32_t i = 0; same != NULL && i < r->lost_count; i++) {
+        struct buf names;
+        size_t n = 0;
+
+        if (same_reason_before(r, i))
+            continue;
+        for (uint32_t k = i; k < r->lost_count; k++)
+            if (strcmp(r->lost_why[k], r->lost_why[i]) == 0)
+                same[n++] = r->lost[k];
+        buf_init(&names, 0);
+        if (hostnames_fold(same, n, 300, &names) == 0)
+            log_error("%s: %s", buf_str(&names), r->lost_why[i]);
+        buf_done(&names);
+    }
+    free(same);
+}
+
+/* Is `place` at or below `top`? */
+static bool below(const struct job *j, uint32_t place, uint32_t top)
+{
+    while (place > top)
+        place = j->parent[place];
+    return place == top;
+}
+
+/* The ranks at or below a lost place have ended with it. */
+static void lose_ranks(struct root_job *j, uint32_t place)
+{
+    const struct root *r = j->root;
+
+    if (r->conf->keep_going && r->phase == ROOT_RUNNING && j->ended_count < j->size)
+        break_barriers(j);
+    for (uint32_t rank = 0; rank < j->size; rank++)
+        if (!j->ended[rank] && below(r->first->job, r->place_of[j->node_of[rank]], place))
+            root_mark_ended(j, rank);
+}
+
+static void lose(struct root *r, const char *host, const char *text)
+{
+    char line[ERR_TEXT_MAX];
+
+    /* While it ends, a host may fall out of it as a consequence. What is lost when all went well may be output. */
+    if (r->phase >= ROOT_ENDING && (r->phase != ROOT_DRAINING || r->final || r->blame.kind != BLAME_NONE))
+        return;
+    snprintf(line, sizeof(line), "%s: %s", host, text);
+    add_lost(r, host, text);
+    root_blame(r, BLAME_LOST, EXIT_HOST, line);
+}
+
+void root_place_lost(struct root *r, const struct msg_in *m)
+{
+    char *text = NULL, why[ERR_TEXT_MAX];
+    const struct job *j = r->first->job;
+    uint64_t place;
+
+    if (msg_get_u64(m, "place", 1, j->parent != NULL ? j->places - 1 : NODES_MAX, &place, NULL) < 0 ||
+        msg_get_str(m, "text", &text, NULL) < 0)
+        return;
+    if (j->parent == NULL) { /* before all were in */
+        int64_t node = r->ops->node_at((uint32_t)place, r->arg);
+
+        if (node >= 0)
+            root_node_lost(r, (uint32_t)node, text);
+        free(text);
+        return;
+    }
+    snprintf(why, sizeof(why), "lost: %s", text);
+    free(text);
+    if (!r->place_lost[place])
+        lose(r, r->plan->node[j->node_at[place]].host, why);
+    r->place_lost[place] = true; /* a provider may announce itself what its parent sees then */
+    for (struct root_job *rj = r->jobs; rj != NULL; rj = rj->next)
+        lose_ranks(rj, (uint32_t)place);
+}
+
+void root_node_lost(struct root *r, uint32_t node, const char *text)
+{
+    char why[ERR_TEXT_MAX];
+
+    snprintf(why, sizeof(why), "lost: %s", text);
+    lose(r, r->plan->node[node].host, why);
+}
+
+void root_start_refused(struct root_job *j, const struct msg_in *m)
+{
+    const struct root *r = j->root;
+    char line[ERR_TEXT_MAX], *text = NULL;
+    uint64_t place, rank, status;
+    const char *host = "?";
+
+    if (j->id > 0 && j != r->served) {
+        root_spawn_refused(j, m);
+        return;
+    }
+    if (j->job->parent == NULL || msg_get_u64(m, "place", 0, j->job->places - 1, &place, NULL) < 0 ||
+        msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 ||
+        msg_get_u64(m, "status", 1, 255, &status, NULL) < 0 || msg_get_str(m, "text", &text, NULL) < 0)
+        return;
+    if (j->job->node_at[place] < r->plan->node_count)
+        host = r->plan->node[j->job->node_at[place]].host;
+    if (j == r->served)
+        snprintf(line, sizeof(line), "--serve: %s", text);
+    else if (r->conf->serve_count > 0)
+        snprintf(line, sizeof(line), "COMMAND: %s", text);
+    else
+        snprintf(line, sizeof(line), "rank %u on %s: %s", (unsigned)rank, host, text);
+    if (status == EXIT_NOT_FOUND && conf_looks_like_unquoted_hosts(r->conf))
+        strncat(line, " (was the host list to be quoted?)", sizeof(line) - strlen(line) - 1);
+    free(text);
+    root_blame(j->root, BLAME_STATUS, (int)status, line);
+}
+
+void root_left(struct root_job *j)
+{
+    spread_gone(j);
+}
+
+/* Somebody waits in a barrier, and some rank is gone: every node is to look at those of its own. */
+void root_waits(struct root_job *j, const struct msg_in *m)
+{
+    struct barrier_id id;
+    struct msg_out *out;
+    uint64_t round;
+
+    if (barrier_read(m, &id, &round, NULL) < 0)
+        return;
+    out = root_job_map(j);
+    if (out != NULL)
+        barrier_put(out, &id, round);
+    root_send_map(j->root, MSG_CHECK, out, false);
+}
+
+/* The barrier alone, as others that this rank is no member of go on. */
+static void break_barrier(struct root_job *j, const struct barrier_id *id, uint64_t round)
+{
+    struct msg_out *m = root_job_map(j);
+
+    if (m != NULL)
+        barrier_put(m, id, round);
+    root_send_map(j->root, MSG_BROKEN, m, false);
+}
+
+void root_stuck(struct root_job *j, const struct msg_in *m)
+{
+    char line[ERR_TEXT_MAX], name[300], which[150];
+    struct barrier_id id;
+    uint64_t rank, round;
+    bool left;
+
+    if (msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 || msg_get_bool(m, "left", &left, NULL) < 0 ||
+        barrier_read(m, &id, &round, NULL) < 0 || j->root->phase != ROOT_RUNNING)
+        return;
+    if (j->root->conf->keep_going)
+        break_barrier(j, &id, round);
+    root_who(j, (uint32_t)rank, 0, name, sizeof(name));
+    barrier_text(&id, round, which, sizeof(which));
+    snprintf(line, sizeof(line), "%s %s before %s", name, left ? "closed PMI" : "exited", which);
+    root_blame(j->root, BLAME_UNFINALIZED, 1, line);
+}
+
+void root_trace(struct root_job *j, const struct msg_in *m)
+{
+    const struct root *r = j->root;
+    char name[32];
+    uint64_t rank, us;
+    struct span line;
+    struct tm tm;
+    time_t sec;
+    bool request;
+
+    if (r->trace == NULL || msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 ||
+        msg_get_u64(m, "us", 0, UINT64_MAX / 2, &us, NULL) < 0 || msg_get_bool(m, "request", &request, NULL) < 0 ||
+        msg_get_bin(m, "line", &line, NULL) < 0)
+        return;
+    sec = (time_t)(us / 1000000);
+    localtime_r(&sec, &tm);
+    root_rank_name(j, (uint32_t)rank, name, sizeof(name));
+    struct buf text;
+    buf_init(&text, 0);
+    if (buf_add_escaped(&text, line) == 0)
+        fprintf(r->trace, "%s%02d:%02d:%02d.%06u %s %c %s\n", r->trace == stderr ? "pmi-start: " : "", tm.tm_hour,
+                tm.tm_min, tm.tm_sec, (unsigned)(us % 1000000), name, request ? 'C' : 'S', buf_str(&text));
+    buf_done(&text);
+    if (fflush(r->trace) == 0 || r->trace == stderr)
+        return;
+    log_warn("cannot write the trace to %s: %s; it ends here", r->conf->pmi_trace_file, strerror(errno));
+    fclose(r->trace);
+    j->root->trace = NULL;
+}
+
+void root_log(struct root *r, const struct msg_in *m)
+{
+    uint64_t level, node;
+    struct span line;
+    const char *host = "?";
+
+    if (msg_get_u64(m, "level", LOG_ERROR, LOG_DEBUG, &level, NULL) < 0 ||
+        msg_get_u64(m, "node", 0, UINT32_MAX, &node, NULL) < 0 || msg_get_bin(m, "line", &line, NULL) < 0)
+        return;
+    if (node < r->plan->node_count)
+        host = r->plan->node[node].host;
+    void (*const say[])(const char *fmt, ...) = {log_error, log_warn, log_info, log_debug};
+    say[level]("%s: %s", host, log_escape(line));
+}

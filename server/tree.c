@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t *copy_u32(const uint32_t *v, uint32_t count)
+{
+    uint32_t *p = malloc(count * sizeof(*p));
+
+    if (p != NULL)
+        memcpy(p, v, count * sizeof(*p));
+    return p;
+}
+
+int tree_make(const uint32_t *parent, const uint32_t *node, const uint32_t *ranks_at, uint32_t count, struct tree **out,
+              struct err *err)
+{
+    struct tree *t;
+
+    if (count == 0 || parent[0] != TREE_NONE)
+        return err_set(err, -EPROTO, "a tree without a root");
+    for (uint32_t i = 1; i < count; i++)
+        if (parent[i] >= i)
+            return err_set(err, -EPROTO, "place %u hangs below place %u", i, parent[i]);
+    t = calloc(1, sizeof(*t));
+    if (t == NULL)
+        return err_set(err, -ENOMEM, "out of memory");
+    t->count = count;
+    t->parent = copy_u32(parent, count);
+    t->node = copy_u32(node, count);
+    t->ranks = copy_u32(ranks_at, count);
+    if (t->parent == NULL || t->node == NULL || t->ranks == NULL) {
+        tree_free(t);
+        return err_set(err, -ENOMEM, "out of memory for %u nodes", count);
+    }
+    for (uint32_t i = count - 1; i > 0; i--)
+        t->ranks[t->parent[i]] += t->ranks[i];
+    *out = t;
+    return 0;
+}
+
+void tree_free(struct tree *t)
+{
+    if (t == NULL)
+        return;
+    free(t->parent);
+    free(t->node);
+    free(t->ranks);
+    free(t);
+}
+
+uint32_t tree_next_hop(const struct tree *t, uint32_t from, uint32_t to)
+{
+    while (to < t->count && to > from) {
+        if (t->parent[to] == from)
+            return to;
+        to = t->parent[to];
+    }
+    return TREE_NONE;
+}

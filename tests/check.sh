@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# check.sh - all that must hold before a change goes in (called by `./quickstart check`, after a build in ./build)
+#
+# Each part writes a log, build/check/PART.log, and the last line here counts the tests of all of them. A part that has
+# no tests of its own counts as one. A test that was skipped makes the whole fail: here everything is there to run it.
+#
+# The end-to-end tests wait more than they work. What only compiles and computes runs beside them, at a low priority.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+logs=$PWD/build/check
+jobs=$(nproc)
+FUZZ_SECS=${FUZZ_SECS:-30} # for each target
+
+# Add up one part's results from what it left: automake's *.trs below a folder, its summaries in a log, or a TAP file.
+tally_trs() {
+    local results
+    results=$(find "$1" -name '*.trs' -exec sed -n 's/^:test-result: \([A-Z]*\).*/\1/p' {} +)
+    p=$(grep -cxE 'PASS' <<<"$results")
+    f=$(grep -cxE 'FAIL|ERROR|XPASS' <<<"$results")
+    s=$(grep -cxE 'SKIP|XFAIL' <<<"$results")
+}
+
+tally_summaries() {
+    p=$(awk '/^# PASS:/ { n += $3 } END { print n + 0 }' "$1")
+    f=$(awk '/^# (FAIL|ERROR|XPASS):/ { n += $3 } END { print n + 0 }' "$1")
+    s=$(awk '/^# (SKIP|XFAIL):/ { n += $3 } END { print n + 0 }' "$1")
+}
+
+tally_tap() {
+    s=$(grep -cE '^(not )?ok .*# (skip|SKIP|todo|TODO)' "$1")
+    f=$(grep -vE '# (skip|SKIP|todo|TODO)' "$1" | grep -c '^not ok ')
+    p=$(grep -vE '# (skip|SKIP|todo|TODO)' "$1" | grep -c '^ok ')
+}
+
+# part NAME RESULTS COMMAND...: RESULTS is a folder of *.trs, a TAP file (`log`: the part's own log), `summaries` in the
+# log, or `none`. What it prints comes in one piece, as another part may run at the same time.
+part() {
+    local name=$1 results=$2 log=$logs/$1.log start=$SECONDS rc p=0 f=0 s=0
+    shift 2
+    [ -f "$results" ] && rm -f "$results"
+    "$@" >"$log" 2>&1 </dev/null
+    rc=$?
+    case $results in
+        log) tally_tap "$log" ;;
+        summaries) tally_summaries "$log" ;;
+        *) if [ -d "$results" ]; then tally_trs "$results"; elif [ -f "$results" ]; then tally_tap "$results"; fi ;;
+    esac
+    ((p + f + s > 0 || rc != 0)) || p=1
+    ((rc == 0 || f > 0)) || f=1
+    echo "$p $f $s" >"$logs/$name.count"
+    {
+        printf '%-22s %4d passed %3d failed %3d skipped %4d s\n' "$name" "$p" "$f" "$s" $((SECONDS - start))
+        ((f == 0)) || report "$log"
+    } >"$log.said"
+    cat "$log.said"
+}
+
+report() {
+    echo "--- $1:"
+    grep -aE -A10 '^not ok|^FAIL|^ERROR|error:' "$1" | head -n 60
+    echo '--- its end:'
+    tail -n 20 "$1"
+    echo '---'
+}
+
+# configured DIR OPTION...: a build of its own below build/check. A subshell, so that the next part stands where we do.
+configured() (
+    dir=$1
+    shift
+    mkdir -p "$dir" && cd "$dir" && "$top/configure" -q "$@"
+)
+
+make_check() { make -C "$1" -j"$jobs" -k check; }
+
+# Every program that the end-to-end tests need is built before their time starts to run.
+make_e2e() {
+    local dir=$1 report=$2
+    shift 2
+    mkdir -p "$report" && make -C "$dir" e2e E2E_REPORT="$report" ${1:+E2E="$*"}
+}
+
+# Two lists of end-to-end files side by side, on hosts of their own: much of their time is waiting.
+e2e_pair() {
+    local dir=$1 report=$2 rc=0
+    make -C "$dir" all >/dev/null || return
+    make_e2e "$dir" "$report/0" "$3" &
+    make_e2e "$dir" "$report/1" "$4" || rc=1
+    wait $! || rc=1
+    cat "$report"/[01]/report.tap >"$report/report.tap"
+    return $rc
+}
+
+# All of them; the one that fills the machine with nodes alone.
+e2e_all() {
+    local heavy=tests/e2e/t0200-tree.bats file half=('' '') i=0 rc=0
+    for file in tests/e2e/t*.bats; do
+        [ "$file" = $heavy ] || half[i++ % 2]+=" $file"
+    done
+    e2e_pair "$1" "$2" "${half[0]}" "${half[1]}" || rc=1
+    make_e2e "$1" "$2/2" $heavy || rc=1
+    cat "$2/2/report.tap" >>"$2/report.tap"
+    return $rc
+}
+
+# Those that walk most of the program, for the sanitizers, under which everything takes several times as long.
+e2e_sanitized() {
+    e2e_pair "$1" "$2" tests/e2e/t0300-exit-table.bats \
+        'tests/e2e/t0110-readers.bats tests/e2e/t0210-streams.bats tests/e2e/t0230-pmi.bats'
+}
+
+# With clang, and from the packed sources.
+distcheck_clang() {
+    make -C "$logs/sanitize" -j"$jobs" distcheck DISTCHECK_CONFIGURE_FLAGS='CC=clang --enable-werror'
+}
+
+# Those that compile and compute.
+low_lane() {
+    renice -n 15 -p $BASHPID >/dev/null
+    part sanitizers-configure none configured "$logs/sanitize" --enable-werror --enable-sanitize
+    part sanitizers "$logs/sanitize" make_check "$logs/sanitize"
+    part distcheck-clang summaries distcheck_clang
+    part fuzz none make -C "$logs/sanitize" fuzz FUZZ_SECS="$FUZZ_SECS"
+}
+
+rm -rf "$logs"
+mkdir -p "$logs"
+top=$PWD
+
+part lint log make -s -C build lint
+part gcc "$top/build" make_check build
+low_lane &
+low=$!
+part end-to-end "$logs/e2e/report.tap" e2e_all build "$logs/e2e"
+part faults log make -s -C build faults N=100 SEED=1
+part bench-smoke none make -C build bench-smoke
+wait $low
+part sanitizers-e2e "$logs/e2e-sanitized/report.tap" e2e_sanitized "$logs/sanitize" "$logs/e2e-sanitized"
+
+read -r passed failed skipped < <(cat "$logs"/*.count | awk '{ p += $1; f += $2; s += $3 } END { print p, f, s }')
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0 && skipped == 0))

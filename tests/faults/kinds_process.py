@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""kinds_process.py - processes of a run that are killed, stopped for a while, or stopped for good; hosts that crash"""
+import re
+import signal
+import time
+
+from cluster import LOGIN
+from fault import GONE, LOST, UNHARMED, WELL, Fault, Outcome, ended_by, kind, lost, not_started
+
+KEEPER_KILLED = "its keeper process was killed"
+# Where the target is a login's process any host that was not in yet may be the one that is hit.
+ANY = r"(h\d|h\[[0-9,-]+\]|h\d(,h\d)+)"
+
+
+class OnProcess(Fault):
+    """Picks a process of a role; at the start it is one that has only just come to be."""
+
+    roles = {"launcher": 2, "own-keeper": 2, "worker": 4, "keeper": 4, "waiter": 2, "ssh": 3, "sshd": 3, "task": 3}
+    login_roles = ("waiter", "ssh", "sshd")
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        names = [r for r in self.roles if self.fits(r)]
+        self.role = rng.choices(names, [self.roles[r] for r in names])[0]
+        if self.role in self.login_roles and not (self.moment == "run" and self.shape.attach == "yes"):
+            self.moment = "start"
+        if self.role == "waiter":
+            self.moment = "start"
+        self.pick = rng.random()
+        self.process = None
+        self.rank = None
+        self.target = self.role
+
+    def fits(self, role):
+        if self.shape.kind != "rsh" and role in self.login_roles:
+            return False
+        if self.shape.kind == "one" and role in ("worker", "keeper"):
+            return False
+        return not (role == "waiter" and self.shape.attach == "yes")
+
+    def wait_moment(self, run):
+        if self.moment != "start":
+            super().wait_moment(run)
+            return
+        # As soon as there is one, or a little later, by when others may be there to pick from.
+        run.wait_until(lambda: self.find(run), WELL)
+        time.sleep(self.delay * self.delay * 0.5)
+
+    def find(self, run):
+        return run.cluster.roles()[self.role]
+
+    def choose(self, run):
+        found = sorted(self.find(run), key=lambda p: (p.host, p.pid))
+        if not found:
+            self.missed = True
+            return False
+        self.process = found[int(self.pick * len(found))]
+        self.host = self.process.host
+        self.target = f"{self.role} {self.host}:{self.process.pid}"
+        for word in run.cluster.environ(self.process) if self.role == "task" else []:
+            if word.startswith("PMI_RANK="):
+                self.rank = int(word[9:])
+        return True
+
+    def hit(self, run, number):
+        if not self.choose(run) or not run.cluster.signal(self.process, number):
+            self.missed = True
+
+    def name_at_start(self):
+        """How a host is called before it is in."""
+        return self.host if self.shape.kind == "rsh" else r"node\d"
+
+
+@kind
+class Kill(OnProcess):
+    name = "kill"
+    weight = 30
+
+    def endless(self):
+        return super().endless() and self.role not in self.login_roles
+
+    def inject(self, run):
+        self.hit(run, signal.SIGKILL)
+
+    def limit(self):
+        return WELL if self.met == "start" or not self.endless() else GONE
+
+    def outcomes(self):
+        at_start = self.met == "start"
+        here = "login" if self.shape.kind != "rsh" or self.shape.own else "launcher"
+        right = {
+            "launcher": [Outcome(137)],
+            "own-keeper": [lost(here, KEEPER_KILLED)],
+            "worker": [lost(self.host)],
+            "keeper": [lost(self.host, KEEPER_KILLED)],
+            "task": [Outcome(137, rf"rank {self.rank} on {self.host} \(pid {self.process.pid}\) was killed by signal 9 "
+                                  r"\(Killed\)")],
+            "waiter": [not_started(self.host), UNHARMED],
+            # Of an ssh that is killed the script's shell has a word of its own.
+            "ssh": [Outcome(69, f"{ANY}: (login|start|connect): .*", "Killed"), Outcome(0, "Killed"), UNHARMED],
+            "sshd": [not_started(self.host), UNHARMED],
+        }[self.role]
+        if at_start and self.role in ("worker", "keeper"):
+            # Before its key has come, another try is made.
+            right += [Outcome(69, rf"{self.name_at_start()}: (start|connect): (?!started, but did not reach).*"),
+                      lost(self.host), UNHARMED]
+        if self.met == "end" or not self.endless():
+            right += [UNHARMED]
+        return right
+
+
+@kind
+class Pause(OnProcess):
+    """Stopped, and soon let go on: nobody must mind."""
+
+    name = "pause"
+    weight = 16
+    ends_run = False
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.seconds = rng.choice((0.05, 0.3, 1, 1, 2, 6))
+        self.target += f" {self.seconds} s"
+
+    def inject(self, run):
+        self.hit(run, signal.SIGSTOP)
+        self.target += f" for {self.seconds} s"
+
+    def after(self, run):
+        if self.process is not None:
+            time.sleep(self.seconds)
+            run.cluster.signal(self.process, signal.SIGCONT)
+
+    def outcomes(self):
+        return [UNHARMED]
+
+
+@kind
+class StopTask(OnProcess):
+    """A task that stands still for good, while the others wait for it in a barrier."""
+
+    name = "stop-task"
+    weight = 3
+    moments = ("run",)
+    roles = {"task": 1}
+
+    def options(self):
+        return ["--timeout=4s"]
+
+    def task(self, client):
+        # All are in the barrier but the one that is stopped, which has time enough to be.
+        words = [client] + self.shape.finite()
+        return words + [",", "sleep", "600000"]
+
+    def endless(self):
+        return True
+
+    def wait_moment(self, run):
+        run.wait_until(lambda: run.count("ready") == self.shape.ranks, WELL)
+
+    def inject(self, run):
+        self.hit(run, signal.SIGSTOP)
+
+    def limit(self):
+        return 4 + GONE
+
+    def outcomes_missed(self):
+        return [Outcome(124, "the time limit of 4 s is over .*")]
+
+    def outcomes(self):
+        over = "the time limit of 4 s is over"
+        return [Outcome(124, f"{over} while the tasks ran", f"{over} while hosts were started.*",
+                        rf"{over} in barrier \d+, not entered by ranks? {self.rank} on {self.host}")]
+
+
+@kind
+class StopLogin(OnProcess):
+    """A login that stands still for good."""
+
+    name = "stop-login"
+    weight = 3
+    kinds = ("rsh",)
+    moments = ("start",)
+    roles = {"ssh": 2, "sshd": 2, "waiter": 1}
+
+    def options(self):
+        return ["--start-timeout=4s"]
+
+    def inject(self, run):
+        self.hit(run, signal.SIGSTOP)
+
+    def limit(self):
+        return 8 + WELL
+
+    def recover(self, cluster):
+        if self.process is not None:
+            cluster.signal(self.process, signal.SIGCONT)
+
+    def outcomes(self):
+        host = ANY if self.role == "ssh" else self.host
+        return [UNHARMED, Outcome(69, f"{host}: (login|start|connect): .*")]
+
+
+@kind
+class StopWorker(OnProcess):
+    """A provider that stands still for good is a host that gives no sign of life."""
+
+    name = "stop-worker"
+    weight = 0.7
+    slow = True
+    moments = ("start", "run")
+    kinds = ("rsh", "local")
+    roles = {"worker": 1}
+
+    def options(self):
+        return ["--start-timeout=6s"]
+
+    def inject(self, run):
+        self.hit(run, signal.SIGSTOP)
+
+    def limit(self):
+        return LOST + GONE
+
+    def recover(self, cluster):
+        if self.process is not None:
+            cluster.signal(self.process, signal.SIGCONT)
+
+    def outcomes(self):
+        right = [lost(self.host, r"no sign of life for 2\d s")]
+        if self.met == "start":
+            moved = r"node \d cannot reach its parent node \d .*, taking it at the launcher"
+            right += [Outcome(69, rf"{self.name_at_start()}: (start|connect|login): .*"),
+                      Outcome(69, rf"{self.host}: lost: .*", moved)]
+        return right
+
+
+@kind
+class StopKeeper(OnProcess):
+    """A keeper that stands still for good: its node's tasks cannot be ended by it."""
+
+    name = "stop-keeper"
+    weight = 2
+    moments = ("run",)
+    roles = {"keeper": 2, "own-keeper": 1}
+
+    def options(self):
+        return ["--timeout=3s"]
+
+    def inject(self, run):
+        self.hit(run, signal.SIGSTOP)
+
+    def limit(self):
+        return 3 + GONE + 10
+
+    def outcomes_missed(self):
+        return [Outcome(124, "the time limit of 3 s is over while .*")]
+
+    def outcomes(self):
+        return [Outcome(124, "the time limit of 3 s is over while .*",
+                        r"\d+ of \d+ tasks have not ended, giving them up")]
+
+
+@kind
+class StopLauncher(OnProcess):
+    """A launcher that stands still for good: the other hosts do not wait for it. Then it is killed."""
+
+    name = "stop-launcher"
+    weight = 0.5
+    slow = True
+    kinds = ("rsh",)
+    moments = ("run",)
+    roles = {"launcher": 1}
+
+    def inject(self, run):
+        self.hit(run, signal.SIGSTOP)
+
+    def after(self, run):
+        hosts = [h for h in run.cluster.hosts if h != LOGIN]
+        end = time.monotonic() + LOST + GONE + 5
+        while run.cluster.keepers(hosts) and time.monotonic() < end:
+            time.sleep(0.2)
+        self.target += f", providers gone after {time.monotonic() - self.struck:.1f} s"
+        if not run.cluster.keepers(hosts):
+            run.cluster.signal(self.process, signal.SIGKILL)
+
+    def outcomes(self):
+        return [Outcome(137)]
+
+
+@kind
+class Crash(Fault):
+    """A host is gone at once, with all that is on it; its address answers with resets."""
+
+    name = "crash"
+    weight = 4
+    kinds = ("rsh",)
+    moments = ("start", "run")
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.host = self.target = rng.choice(("h0", "h1", "h2"))
+        self.crashed = False
+
+    def options(self):
+        return ["--start-timeout=6s"]
+
+    def inject(self, run):
+        run.cluster.crash(self.host)
+        self.crashed = True
+
+    def limit(self):
+        return GONE + 4 if self.met != "start" else LOST + GONE
+
+    def recover(self, cluster):
+        if self.crashed:
+            cluster.up()
+
+    def outcomes(self):
+        return [not_started(self.host) if self.met == "start" else lost(self.host)]
+
+
+@kind
+class Signals(Fault):
+    """A user who ends a run, stops it, or sends what is for the tasks."""
+
+    name = "signal"
+    weight = 8
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.number = rng.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP))
+        self.again = rng.random() < 0.3
+        self.target = self.number.name + (" twice" if self.again else "")
+        self.launcher = None
+
+    def endless(self):
+        return super().endless() and self.number != signal.SIGTSTP
+
+    def inject(self, run):
+        found = run.wait_until(lambda: run.cluster.roles()["launcher"], WELL)
+        if not found:
+            self.missed = True
+            return
+        self.launcher = found[0]
+        run.cluster.signal(self.launcher, self.number)
+        if self.again and self.number != signal.SIGTSTP:
+            time.sleep(self.delay * 0.2)
+            run.cluster.signal(self.launcher, self.number)
+
+    def after(self, run):
+        if self.launcher is not None and self.number == signal.SIGTSTP:
+            time.sleep(0.4)
+            run.cluster.signal(self.launcher, signal.SIGCONT)
+
+    def limit(self):
+        return WELL if self.number == signal.SIGTSTP else GONE
+
+    def outcomes(self):
+        if self.number == signal.SIGTSTP:
+            return [UNHARMED]
+        ended = ended_by(self.number)
+        return [ended] if self.endless() else [ended, UNHARMED]
+
+
+@kind
+class TaskEnds(Fault):
+    """A task ends the run, in one of the ways of the manual's table."""
+
+    name = "task-ends"
+    weight = 10
+    moments = ("run",)
+    passive = True
+    ways = {
+        "exit 7": (7, r"rank {r} on {h} \(pid \d+\) exited with status 7"),
+        "exit 0": (1, r"rank {r} on {h} exited before PMI finalize"),
+        "signal 11": (139, r"rank {r} on {h} \(pid \d+\) was killed by signal 11 \(Segmentation fault\)"),
+        "abort 9 {r}-says-so": (9, r"rank {r} on {h} aborted \(9\)(: {r}-says-so)?"),
+        "close": (1, r"rank {r} on {h} closed PMI before finalize"),
+        "rubbish": (1, r"rank {r} on {h} \(pid \d+\) sent .*"),
+    }
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.way = rng.choice(sorted(self.ways))
+        if self.way == "close":
+            self.shape.rough = False  # a daemon has the connection, too
+        self.rank = rng.randrange(self.shape.ranks)
+        self.host = self.shape.nodes[self.rank // self.shape.ppn]
+        self.nap = rng.randint(0, 200)
+        self.target = f"rank {self.rank}: {self.way.format(r=self.rank)}"
+
+    def task(self, client):
+        words = self.way.format(r=self.rank).split()
+        return [client] + self.shape.endless()[:-2] + ["sleep", str(self.nap), ",", "on", str(self.rank), ",", *words,
+                                                       ",", "sleep", "600000", ",", "all", ",", "sleep", "600000"]
+
+    def inject(self, run):
+        self.target = re.sub(r"\s+", " ", self.target)
+
+    def limit(self):
+        return GONE
+
+    def outcomes(self):
+        status, line = self.ways[self.way]
+        return [Outcome(status, line.format(r=self.rank, h=self.host))]
+
+
+@kind
+class Timeout(Fault):
+    """--timeout at any moment, with tasks that never end."""
+
+    name = "timeout"
+    weight = 4
+    passive = True
+    moments = ("start",)
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.ms = rng.randint(50, 1500)
+        self.target = f"{self.ms} ms"
+
+    def endless(self):
+        return True
+
+    def options(self):
+        return [f"--timeout={self.ms}ms"]
+
+    def wait_moment(self, run):
+        pass
+
+    def inject(self, run):
+        pass
+
+    def limit(self):
+        return self.ms / 1000 + GONE
+
+    def outcomes(self):
+        return [Outcome(124, rf"the time limit of {self.ms / 1000:g} s is over .*")]
