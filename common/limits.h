@@ -73,6 +73,12 @@
 #define BENCH_COPIES_MAX 65536
 #define BENCH_COUNT_MAX 1000000000
 
-#define KVS_BYTES_MAX (3u << 30) /* one job's keys on one node */
+#define BARRIERS_MAX 131072 /* under way at once in one job on one node: each session may have one */
+
+/* Tests build a program that comes to these soon. */
+#ifndef KVS_BYTES_MAX
+#define KVS_BYTES_MAX (3u << 30)      /* one job's keys on one node */
+#define BARRIERS_KNOWN_MAX (1u << 20) /* names that one job may ever use on a node; their round numbers are kept */
+#endif
 
 #endif

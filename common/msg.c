@@ -38,6 +38,8 @@ static const struct {
     {MSG_CAME, "came"},
     {MSG_LEFT, "left"},
     {MSG_WAITS, "waits"},
+    {MSG_SLOW, "slow"},
+    {MSG_FAULT, "fault"},
     {MSG_WELCOME, "welcome"},
     {MSG_REFUSED, "refused"},
     {MSG_PLACE, "place"},

@@ -38,6 +38,7 @@ enum msg_type {
     MSG_LEFT,
     MSG_WAITS,
     MSG_SLOW,
+    MSG_FAULT,
     /* down */
     MSG_WELCOME = 64,
     MSG_REFUSED,

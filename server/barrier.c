@@ -6,8 +6,7 @@
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
-
-#define BARRIERS_KNOWN_MAX (1u << 20) /* names that one job may ever use on a node; their round numbers are kept */
+#include "common/limits.h"
 
 /* A round under way. */
 struct round {
@@ -184,9 +183,10 @@ static int open_round(struct barriers *b, const struct barrier_id *id, struct ba
         return rc;
     if (b->nopen >= BARRIERS_MAX)
         return err_set(err, -ENOSPC, "more than %d barriers under way", BARRIERS_MAX);
-    if (b->ops->need(id, &need, b->arg) < 0)
+    rc = b->ops->need(id, &need, b->arg);
+    if (rc < 0 && rc != -ENOMEM)
         return err_set(err, -ENOENT, "no barrier group '%.*s'", SPAN_FMT(id->group));
-    r = round_new(b, &need);
+    r = rc < 0 ? NULL : round_new(b, &need);
     if (r == NULL)
         return err_set(err, -ENOMEM, "no memory for a barrier");
     rc = *at == NULL ? remember(b, id, at, err) : 0;

@@ -14,7 +14,6 @@
 #include "common/span.h"
 
 #define BARRIER_NAME_MAX 4096 /* bytes of a group's name, see group.h */
-#define BARRIERS_MAX 131072   /* under way at once in one job on one node: each session may have one */
 
 struct barrier_id {
     uint32_t set;      /* session number: PMI_ID = rank + size x set */

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/io/log.h"
 #include "server/blame.h"
 #include "server/node_priv.h"
 
@@ -25,6 +24,13 @@ struct node *node_new(uv_loop_t *loop, const struct node_conf *conf, const struc
     uv_timer_init(loop, &n->silence);
     n->flush.data = n->silence.data = n;
     n->handles = 2;
+    n->no_memory = msg_out_new();
+    if (n->no_memory != NULL) {
+        const struct fault f = {.from = FAULT_OWN, .text = span_of("out of memory")};
+
+        msg_put_u64(n->no_memory, "place", conf->place);
+        fault_put(n->no_memory, &f);
+    }
     return n;
 }
 
@@ -35,6 +41,7 @@ void node_unref(struct node *n)
         return;
     free(n->kid_place);
     free(n->kid_finished);
+    msg_out_free(n->no_memory);
     free(n);
 }
 
@@ -58,14 +65,42 @@ void node_close(struct node *n)
     uv_close((uv_handle_t *)&n->silence, on_timer_closed);
 }
 
-void node_send_map(struct node *n, unsigned type, struct msg_out *m, bool data)
+void node_fault(struct node *n, const struct fault *f)
 {
+    struct msg_out *m;
     struct span body;
 
-    if (m != NULL && msg_out_done(m, &body) == 0)
+    if (f->type != 0 && !fault_is_awaited(f->type))
+        return;
+    m = msg_out_new();
+    if (m != NULL) {
+        msg_put_u64(m, "place", n->conf.place);
+        fault_put(m, f);
+    }
+    if ((m != NULL && msg_out_done(m, &body) == 0) || (n->no_memory != NULL && msg_out_done(n->no_memory, &body) == 0))
+        n->ops->send_up(MSG_FAULT, body, false, n->arg);
+    msg_out_free(m);
+}
+
+void node_refuse(struct node *n, uint32_t from, unsigned type, const struct err *why)
+{
+    const struct fault f = {.from = from, .type = type, .text = span_of(why->text)};
+
+    node_fault(n, &f);
+}
+
+void node_send_map(struct node *n, unsigned type, struct msg_out *m, bool data)
+{
+    struct err err = {0};
+    struct span body;
+    int rc = m == NULL ? -ENOMEM : msg_out_done(m, &body);
+
+    if (rc == 0) {
         n->ops->send_up(type, body, data, n->arg);
-    else
-        log_error("out of memory for a message (%s)", msg_name(type));
+    } else {
+        err_set(&err, rc, rc == -E2BIG ? "it is too long" : "out of memory");
+        node_refuse(n, FAULT_OWN, type, &err);
+    }
     msg_out_free(m);
 }
 
@@ -77,16 +112,18 @@ int node_kid_index(const struct node *n, uint32_t place)
     return -1;
 }
 
-struct node_job *node_find_job(const struct node *n, const struct msg_in *m)
+int node_find_job(const struct node *n, const struct msg_in *m, struct node_job **out, struct err *err)
 {
+    struct node_job *j = n->jobs;
     uint64_t id;
+    int rc = msg_get_u64(m, "job", 0, UINT32_MAX, &id, err);
 
-    if (msg_get_u64(m, "job", 0, UINT32_MAX, &id, NULL) < 0)
-        return NULL;
-    for (struct node_job *j = n->jobs; j != NULL; j = j->next)
-        if (j->job->id == id)
-            return j;
-    return NULL;
+    if (rc < 0)
+        return rc;
+    while (j != NULL && j->job->id != id)
+        j = j->next;
+    *out = j;
+    return 0;
 }
 
 static struct task *find_task(const struct node *n, uint32_t id)
@@ -193,65 +230,72 @@ void node_task_exited(struct node *n, uint32_t id, int wstatus)
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
 /* To every task, or to those of one job. */
-static void node_signal(struct node *n, const struct msg_in *m)
+static int node_signal(struct node *n, const struct msg_in *m, struct err *err)
 {
-    const struct node_job *j;
-    uint64_t sig, job;
+    struct node_job *j;
+    uint64_t sig;
+    int rc = msg_get_u64(m, "signal", 1, 64, &sig, err);
 
-    if (msg_get_u64(m, "signal", 1, 64, &sig, NULL) < 0)
-        return;
-    if (msg_get_u64(m, "job", 0, UINT32_MAX, &job, NULL) < 0) {
+    if (rc < 0)
+        return rc;
+    if (node_find_job(n, m, &j, NULL) < 0) {
         (void)spawner_kill(n->conf.spawner, SPAWN_ID_ALL, (int)sig);
         if (sig == SIGTERM || sig == SIGKILL || sig == SIGINT || sig == SIGHUP) /* others are only passed on */
             node_serve_end(n);
-        return;
+        return 0;
     }
-    j = node_find_job(n, m);
     for (uint32_t i = 0; j != NULL && i < j->task_count; i++)
         (void)spawner_kill(n->conf.spawner, j->id_base + i, (int)sig);
+    return 0;
 }
 
-static void node_pause(struct node *n, const struct msg_in *m)
+static int node_pause(struct node *n, const struct msg_in *m, struct err *err)
 {
     bool on;
+    int rc = msg_get_bool(m, "on", &on, err);
 
-    if (msg_get_bool(m, "on", &on, NULL) < 0)
-        return;
+    if (rc < 0)
+        return rc;
     n->paused = on;
     links_pause(n->conf.links, on);
+    return 0;
+}
+
+static int send_on(struct node *n, uint32_t place, unsigned type, struct span body, struct err *err)
+{
+    uint32_t hop = tree_next_hop(n->jobs->tree, n->conf.place, place); /* every job's is the same but for its ranks */
+
+    if (hop == TREE_NONE)
+        return err_set(err, -EPROTO, "place %u is not below this node", place);
+    (void)links_send(n->conf.links, hop, type, body, type == MSG_INPUT); /* a failed one closes, and on_lost tells */
+    return 0;
 }
 
 /* For one node: handle it here, or send it on towards that node. */
-static void routed(struct node *n, unsigned type, struct span body, const struct msg_in *m)
+static int routed(struct node *n, unsigned type, struct span body, const struct msg_in *m, struct err *err)
 {
-    struct node_job *j = n->jobs;
+    struct node_job *j;
     uint64_t place;
+    int rc;
 
-    if (j == NULL || msg_get_u64(m, "place", 0, NODES_MAX, &place, NULL) < 0)
-        return;
-    if (place != n->conf.place) { /* every job's tree is the same but for its ranks */
-        uint32_t hop = tree_next_hop(j->tree, n->conf.place, (uint32_t)place);
-
-        if (hop != TREE_NONE)
-            (void)links_send(n->conf.links, hop, type, body, type == MSG_INPUT);
-        return;
-    }
-    j = node_find_job(n, m);
-    if (j == NULL) /* it is over */
-        return;
+    if (n->jobs == NULL)
+        return 0;
+    if ((rc = msg_get_u64(m, "place", 0, NODES_MAX, &place, err)) < 0)
+        return rc;
+    if (place != n->conf.place)
+        return send_on(n, (uint32_t)place, type, body, err);
+    rc = node_find_job(n, m, &j, err);
+    if (rc < 0 || j == NULL) /* it is over */
+        return rc;
     switch (type) {
     case MSG_INPUT:
-        node_input(j, m);
-        break;
+        return node_input(j, m, err);
     case MSG_OUTPUT_CREDIT:
-        node_output_credit(j, m);
-        break;
+        return node_output_credit(j, m, err);
     case MSG_NAMED:
-        node_named(j, m);
-        break;
+        return node_named(j, m, err);
     default:
-        node_spawned(j, m);
-        break;
+        return node_spawned(j, m, err);
     }
 }
 
@@ -261,12 +305,13 @@ static bool is_routed(unsigned type)
 }
 
 /* For everybody, about one job. */
-static void about_job(struct node *n, unsigned type, const struct msg_in *m)
+static int about_job(struct node *n, unsigned type, const struct msg_in *m, struct err *err)
 {
-    struct node_job *j = node_find_job(n, m);
+    struct node_job *j;
+    int rc = node_find_job(n, m, &j, err);
 
-    if (j == NULL)
-        return;
+    if (rc < 0 || j == NULL) /* it is over */
+        return rc;
     switch (type) {
     case MSG_GO:
         node_tasks_start(j);
@@ -276,11 +321,9 @@ static void about_job(struct node *n, unsigned type, const struct msg_in *m)
         node_rank_gone(j);
         break;
     case MSG_CHECK:
-        node_check(j, m);
-        break;
+        return node_check(j, m, err);
     case MSG_BROKEN:
-        node_barriers_broken(j, m);
-        break;
+        return node_barriers_broken(j, m, err);
     case MSG_ASK:
         node_report(j);
         break;
@@ -290,31 +333,31 @@ static void about_job(struct node *n, unsigned type, const struct msg_in *m)
     default: /* of a later version */
         break;
     }
+    return 0;
 }
 
 /* For everybody: to the children first, then here. */
-static void spread(struct node *n, unsigned type, struct span body, const struct msg_in *m)
+static int spread(struct node *n, unsigned type, struct span body, const struct msg_in *m, struct err *err)
 {
     links_send_down(n->conf.links, type, body, false);
     switch (type) {
     case MSG_SIGNAL:
-        node_signal(n, m);
-        break;
+        return node_signal(n, m, err);
     case MSG_PAUSE:
-        node_pause(n, m);
-        break;
+        return node_pause(n, m, err);
     case MSG_END:
         node_end(n);
-        break;
+        return 0;
     default:
-        about_job(n, type, m);
-        break;
+        return about_job(n, type, m, err);
     }
 }
 
 void node_down(struct node *n, unsigned type, struct span body)
 {
-    struct msg_in *m;
+    struct err err = {0};
+    struct msg_in *m = NULL;
+    int rc;
 
     if (type == MSG_JOB) {
         links_send_down(n->conf.links, MSG_JOB, body, false);
@@ -325,53 +368,52 @@ void node_down(struct node *n, unsigned type, struct span body)
         node_release_from_parent(n, body);
         return;
     }
-    if (msg_in_new(&m, body, NULL) < 0)
-        return;
-    if (is_routed(type))
-        routed(n, type, body, m);
-    else
-        spread(n, type, body, m);
+    rc = msg_in_new(&m, body, &err);
+    if (rc == 0)
+        rc = is_routed(type) ? routed(n, type, body, m, &err) : spread(n, type, body, m, &err);
+    if (rc < 0)
+        node_refuse(n, FAULT_PARENT, type, &err);
     msg_in_free(m);
 }
 
 /* What this node has to know of. */
-static void from_child(struct node *n, uint32_t kid, unsigned type, struct span body)
+static int from_child(struct node *n, int kid, unsigned type, struct span body, struct err *err)
 {
-    struct node_job *j;
+    struct node_job *j = NULL;
     struct msg_in *m;
+    int rc = kid < 0 ? err_set(err, -EPROTO, "no such child") : msg_in_new(&m, body, err);
 
-    if (msg_in_new(&m, body, NULL) < 0)
-        return;
-    switch (type) {
-    case MSG_READY:
-        j = node_find_job(n, m);
-        if (j != NULL)
-            node_job_kid_ready(j, kid);
-        break;
-    case MSG_WAITS:
-        node_waits_from_child(n, body, m);
-        break;
-    default:
-        node_left_from_child(n, body, m);
-        break;
-    }
+    if (rc < 0)
+        return rc;
+    rc = node_find_job(n, m, &j, err);
+    if (rc == 0 && j != NULL && type == MSG_READY)
+        node_job_kid_ready(j, (uint32_t)kid);
+    else if (rc == 0 && j != NULL && type == MSG_WAITS)
+        rc = node_waits_from_child(j, body, m, err);
+    else if (rc == 0 && j != NULL)
+        node_left_from_child(j, body);
     msg_in_free(m);
+    return rc;
 }
 
 void node_up(struct node *n, uint32_t place, unsigned type, struct span body)
 {
+    struct err err = {0};
     int kid = node_kid_index(n, place);
 
-    switch (kid < 0 ? 0 : type) {
+    switch (type) {
     case MSG_BARRIER:
         node_barrier_from_child(n, place, body);
         break;
     case MSG_READY:
     case MSG_WAITS:
     case MSG_LEFT:
-        from_child(n, (uint32_t)kid, type, body);
+        if (from_child(n, kid, type, body, &err) < 0)
+            node_refuse(n, place, type, &err);
         break;
     case MSG_FINISHED:
+        if (kid < 0) /* the start has failed ahead of the job */
+            break;
         n->kid_finished[kid] = true;
         node_check_finished(n);
         break;

@@ -44,51 +44,59 @@ int node_ask_spawn(struct pmi_conn *c, uint32_t req, const struct spawn_want *wa
     return 0;
 }
 
-/* NULL: it has closed meanwhile. */
-static struct pmi_conn *asker(const struct node_job *j, const struct msg_in *m, uint32_t *req, int *rc)
-{
-    uint64_t rank, set, number;
-    const struct task *t;
-    int64_t code;
-
-    if (msg_get_u64(m, "rank", 0, TASKS_MAX, &rank, NULL) < 0 || msg_get_u64(m, "set", 0, UINT32_MAX, &set, NULL) < 0 ||
-        msg_get_u64(m, "req", 0, UINT32_MAX, &number, NULL) < 0 || msg_get_i64(m, "rc", &code, NULL) < 0)
-        return NULL;
-    t = node_task_of_rank(j, (uint32_t)rank);
-    *req = (uint32_t)number;
-    *rc = (int)code;
-    return t == NULL ? NULL : node_pmi_find(j, t->slot, (uint32_t)set);
-}
-
-void node_named(struct node_job *j, const struct msg_in *m)
-{
-    struct span port = SPAN_NONE;
-    struct pmi_conn *c;
+/* For whom an answer is, and what it is. */
+struct answer {
+    struct pmi_conn *c; /* NULL: it has closed meanwhile */
     uint32_t req;
     int rc;
+};
 
-    c = asker(j, m, &req, &rc);
-    if (c == NULL)
-        return;
-    (void)msg_get_bin(m, "port", &port, NULL);
-    session_name_done(c->session, req, rc, port);
-}
-
-void node_spawned(struct node_job *j, const struct msg_in *m)
+static int read_answer(const struct node_job *j, const struct msg_in *m, struct answer *a, struct err *err)
 {
-    char *kvsname = NULL;
-    uint32_t *codes = NULL, req;
-    size_t count = 0;
-    struct pmi_conn *c;
+    uint64_t rank, set, req;
+    const struct task *t;
+    int64_t code;
     int rc;
 
-    c = asker(j, m, &req, &rc);
-    if (c == NULL)
-        return;
-    if (rc == 0 && (msg_get_str(m, "kvsname", &kvsname, NULL) < 0 ||
-                    msg_get_u32v(m, "errcodes", TASKS_MAX, &codes, &count, NULL) < 0))
-        rc = -EPROTO;
-    session_spawn_done(c->session, req, rc, kvsname, (const int *)codes, (uint32_t)count);
+    if ((rc = msg_get_u64(m, "rank", 0, TASKS_MAX, &rank, err)) < 0 ||
+        (rc = msg_get_u64(m, "set", 0, UINT32_MAX, &set, err)) < 0 ||
+        (rc = msg_get_u64(m, "req", 0, UINT32_MAX, &req, err)) < 0 || (rc = msg_get_i64(m, "rc", &code, err)) < 0)
+        return rc;
+    t = node_task_of_rank(j, (uint32_t)rank);
+    if (t == NULL)
+        return err_set(err, -EPROTO, "rank %u is not on this node", (unsigned)rank);
+    *a = (struct answer){node_pmi_find(j, t->slot, (uint32_t)set), (uint32_t)req, (int)code};
+    return 0;
+}
+
+int node_named(struct node_job *j, const struct msg_in *m, struct err *err)
+{
+    struct span port = SPAN_NONE;
+    struct answer a;
+    int rc = read_answer(j, m, &a, err);
+
+    if (rc < 0 || a.c == NULL)
+        return rc;
+    (void)msg_get_bin(m, "port", &port, NULL);
+    session_name_done(a.c->session, a.req, a.rc, port);
+    return 0;
+}
+
+int node_spawned(struct node_job *j, const struct msg_in *m, struct err *err)
+{
+    char *kvsname = NULL;
+    uint32_t *codes = NULL;
+    size_t count = 0;
+    struct answer a;
+    int rc = read_answer(j, m, &a, err);
+
+    if (rc < 0 || a.c == NULL)
+        return rc;
+    if (a.rc == 0 && (rc = msg_get_str(m, "kvsname", &kvsname, err)) == 0)
+        rc = msg_get_u32v(m, "errcodes", TASKS_MAX, &codes, &count, err);
+    if (rc == 0)
+        session_spawn_done(a.c->session, a.req, a.rc, kvsname, (const int *)codes, (uint32_t)count);
     free(kvsname);
     free(codes);
+    return rc;
 }

@@ -2,7 +2,6 @@
 /* node_barrier.c - a job's barriers over the tree: who is in them, what travels, which can never be complete */
 #include <errno.h>
 #include <stdlib.h>
-#include "common/io/log.h"
 #include "server/barrier_msg.h"
 #include "server/group.h"
 #include "server/node_priv.h"
@@ -122,10 +121,27 @@ struct barrier_out {
     bool whole;     /* the last piece is marked so; else this is only a part of what is to come */
 };
 
+static struct fault barrier_fault(const struct node_job *j, const struct barrier_id *id, uint64_t round)
+{
+    return (struct fault){.has_barrier = true, .job = j->job->id, .id = *id, .round = round};
+}
+
+/* One that we have no memory for. `type` 0: at its end. */
+static void no_memory(struct node_job *j, unsigned type, const struct barrier_id *id, uint64_t round)
+{
+    struct fault f = barrier_fault(j, id, round);
+
+    f.from = FAULT_OWN;
+    f.type = type;
+    f.text = span_of(type == 0 ? "out of memory for the job's keys" : "out of memory");
+    node_fault(j->node, &f);
+}
+
 static void send_piece(struct node_job *j, const struct barrier_out *o, struct msg_out *m, bool more)
 {
     struct node *n = j->node;
     struct span body;
+    bool ok;
 
     if (m != NULL) {
         msg_put_bool(m, "more", more);
@@ -134,11 +150,12 @@ static void send_piece(struct node_job *j, const struct barrier_out *o, struct m
         else
             msg_put_i64(m, "rc", o->rc);
     }
-    if (o->edge == 0) {
-        node_send_map(n, MSG_BARRIER, m, false);
-        return;
-    }
-    if (m != NULL && msg_out_done(m, &body) == 0)
+    ok = m != NULL && msg_out_done(m, &body) == 0;
+    if (!ok)
+        no_memory(j, o->edge == 0 ? MSG_BARRIER : MSG_RELEASE, o->id, o->round);
+    else if (o->edge == 0)
+        n->ops->send_up(MSG_BARRIER, body, false, n->arg);
+    else
         (void)links_send(n->conf.links, n->kid_place[o->edge - 1], MSG_RELEASE, body, false);
     msg_out_free(m);
 }
@@ -179,6 +196,7 @@ static bool is_world(const struct barrier_id *id)
 static void on_barrier_release(const struct barrier_id *id, const struct barrier_done *done, void *arg)
 {
     struct node_job *j = arg;
+    int rc = done->rc;
 
     if (j->job->id == 0 && id->set == 0 && span_is(id->group, "WORLD") && done->rc == 0)
         j->node->counters.rounds++;
@@ -188,19 +206,23 @@ static void on_barrier_release(const struct barrier_id *id, const struct barrier
 
         send_barrier(j, &o);
     }
-    if (kvs_install(j->kvs) < 0)
-        log_error("out of memory for the job's keys");
+    if (kvs_install(j->kvs) < 0) { /* nobody goes on as if he could read them */
+        no_memory(j, 0, id, done->round);
+        if (!j->job->keep_going)
+            return;
+        rc = -ENOMEM;
+    }
     /* Ahead of the replies: whoever has one, and then looks at the bell, has this round behind him. */
-    if (is_world(id) && done->rc == 0)
+    if (is_world(id) && rc == 0)
         ringer_ring(j->ringer, true);
     for (uint32_t i = 0; i < done->nslots; i++) {
         struct pmi_conn *c = node_pmi_find(j, done->slots[i], id->set);
 
         if (c == NULL) /* it has closed meanwhile */
             continue;
-        session_barrier_out(c->session, id, done->rc);
+        session_barrier_out(c->session, id, rc);
     }
-    if (is_world(id) && done->rc < 0)
+    if (is_world(id) && rc < 0)
         ringer_ring(j->ringer, false); /* for the replies that say so */
 }
 
@@ -227,17 +249,45 @@ static int read_barrier(const struct msg_in *m, struct barrier_in *b, struct err
     return 0;
 }
 
-static struct node_job *read_message(struct node *n, struct span body, struct msg_in **m, struct barrier_in *b,
-                                     struct err *err)
+/* *j NULL: the job is over here. It is over once all of its ranks have ended, and what they had sent before that has
+ * come before it. So this is of a job of which a part only could be started, or lost with a node under --keep-going. */
+static int read_message(struct node *n, struct span body, struct msg_in **m, struct node_job **j, struct err *err)
 {
-    struct node_job *j;
+    int rc = msg_in_new(m, body, err);
 
-    if (msg_in_new(m, body, err) < 0 || read_barrier(*m, b, err) < 0)
-        return NULL;
-    j = node_find_job(n, *m);
-    if (j == NULL)
-        err_set(err, -EPROTO, "of a job that is not here");
-    return j;
+    return rc < 0 ? rc : node_find_job(n, *m, j, err);
+}
+
+/* Those that wait in it would wait for ever. */
+static void refuse(struct node_job *j, const struct barrier_in *b, uint32_t from, const struct err *why)
+{
+    struct fault f = barrier_fault(j, &b->id, b->round);
+
+    f.from = from;
+    f.type = from == FAULT_PARENT ? MSG_RELEASE : MSG_BARRIER;
+    f.text = span_of(why->text);
+    node_fault(j->node, &f);
+}
+
+static int entered_below(struct node_job *j, uint32_t place, const struct barrier_in *b, struct err *err)
+{
+    struct node *n = j->node;
+    int kid = node_kid_index(n, place), rc = 0;
+
+    if (kid < 0)
+        return err_set(err, -EPROTO, "no such child");
+    if (b->data.n > 0)
+        rc = kvs_append(j->kvs, (unsigned)kid + 1, b->data, err);
+    if (rc == 0 && !b->more) {
+        n->counters.up++;
+        rc = barriers_child(j->barriers, &b->id, (uint32_t)kid, b->round, (uint32_t)b->count, err);
+        node_stuck_arm(j);
+    } else if (rc == 0 && n->conf.place != 0) {
+        struct barrier_out o = {.id = &b->id, .round = b->round, .edge = 0, .whole = false};
+
+        send_barrier(j, &o); /* cut through: pass on what came without waiting for the rest */
+    }
+    return rc;
 }
 
 void node_barrier_from_child(struct node *n, uint32_t place, struct span body)
@@ -245,25 +295,30 @@ void node_barrier_from_child(struct node *n, uint32_t place, struct span body)
     struct barrier_in b = {.data = SPAN_NONE};
     struct err err = {0};
     struct msg_in *m = NULL;
-    struct node_job *j = read_message(n, body, &m, &b, &err);
-    int kid = node_kid_index(n, place), rc = err.code;
+    struct node_job *j = NULL;
+    int rc = read_message(n, body, &m, &j, &err);
 
-    if (j != NULL && kid < 0)
-        rc = err_set(&err, -EPROTO, "no such child");
-    if (rc == 0 && b.data.n > 0)
-        rc = kvs_append(j->kvs, (unsigned)kid + 1, b.data, &err);
-    if (rc == 0 && !b.more) {
-        n->counters.up++;
-        rc = barriers_child(j->barriers, &b.id, (uint32_t)kid, b.round, (uint32_t)b.count, &err);
-        node_stuck_arm(j);
-    } else if (rc == 0 && n->conf.place != 0) {
-        struct barrier_out o = {.id = &b.id, .round = b.round, .edge = 0, .whole = false};
-
-        send_barrier(j, &o); /* cut through: pass on what came without waiting for the rest */
-    }
+    if (rc == 0 && j != NULL)
+        rc = read_barrier(m, &b, &err);
     if (rc < 0)
-        log_error("barrier message from place %u: %s", place, err.text);
+        node_refuse(n, place, MSG_BARRIER, &err);
+    else if (j != NULL && entered_below(j, place, &b, &err) < 0)
+        refuse(j, &b, place, &err);
     msg_in_free(m);
+}
+
+static int released(struct node_job *j, const struct barrier_in *b, struct err *err)
+{
+    int rc = b->data.n > 0 ? kvs_append(j->kvs, 0, b->data, err) : 0;
+
+    for (uint32_t i = 0; rc == 0 && b->more && i < j->node->kid_count; i++) {
+        struct barrier_out o = {.id = &b->id, .round = b->round, .edge = i + 1, .whole = false};
+
+        send_barrier(j, &o);
+    }
+    if (rc == 0 && !b->more)
+        rc = barriers_release(j->barriers, &b->id, b->round, (int)b->rc, err);
+    return rc;
 }
 
 void node_release_from_parent(struct node *n, struct span body)
@@ -271,20 +326,15 @@ void node_release_from_parent(struct node *n, struct span body)
     struct barrier_in b = {.data = SPAN_NONE};
     struct err err = {0};
     struct msg_in *m = NULL;
-    struct node_job *j = read_message(n, body, &m, &b, &err);
-    int rc = err.code;
+    struct node_job *j = NULL;
+    int rc = read_message(n, body, &m, &j, &err);
 
-    if (rc == 0 && b.data.n > 0)
-        rc = kvs_append(j->kvs, 0, b.data, &err);
-    for (uint32_t i = 0; rc == 0 && b.more && i < n->kid_count; i++) {
-        struct barrier_out o = {.id = &b.id, .round = b.round, .edge = i + 1, .whole = false};
-
-        send_barrier(j, &o);
-    }
-    if (rc == 0 && !b.more)
-        rc = barriers_release(j->barriers, &b.id, b.round, (int)b.rc, &err);
+    if (rc == 0 && j != NULL)
+        rc = read_barrier(m, &b, &err);
     if (rc < 0)
-        log_error("release from the parent: %s", err.text);
+        node_refuse(n, FAULT_PARENT, MSG_RELEASE, &err);
+    else if (j != NULL && released(j, &b, &err) < 0)
+        refuse(j, &b, FAULT_PARENT, &err);
     msg_in_free(m);
 }
 

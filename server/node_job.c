@@ -210,21 +210,6 @@ static int prepare(struct node_job *j, struct err *err)
     return rc < 0 ? err_set(err, rc, "cannot listen for its tasks: %s", strerror(-rc)) : 0;
 }
 
-/* No ids and no list for a job that is not understood: nothing of it is ever heard again. */
-static void refuse(struct node *n, const struct err *err)
-{
-    struct msg_out *m = msg_out_new();
-
-    if (m != NULL) {
-        msg_put_u64(m, "job", 0);
-        msg_put_u64(m, "place", n->conf.place);
-        msg_put_u64(m, "rank", 0);
-        msg_put_u64(m, "status", 1);
-        msg_put_str(m, "text", err->text);
-    }
-    node_send_map(n, MSG_START_FAILED, m, false);
-}
-
 void node_job_new(struct node *n, struct span body)
 {
     struct node_job *j = calloc(1, sizeof(*j));
@@ -233,7 +218,7 @@ void node_job_new(struct node *n, struct span body)
 
     if (rc < 0) {
         free(j);
-        refuse(n, &err);
+        node_refuse(n, FAULT_PARENT, MSG_JOB, &err); /* whatever it was: it has no part here that could answer */
         return;
     }
     j->node = n;

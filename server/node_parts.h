@@ -11,7 +11,8 @@ void node_unref(struct node *n);
 void node_check_finished(struct node *n);
 /* The task has ended, or will never run. */
 void node_task_over(struct task *t, int wstatus);
-struct node_job *node_find_job(const struct node *n, const struct msg_in *m);
+/* The job that a message is about; NULL: it is over here, which is no fault. 0, or -EPROTO, -ENOENT. */
+int node_find_job(const struct node *n, const struct msg_in *m, struct node_job **out, struct err *err);
 int node_kid_index(const struct node *n, uint32_t place);
 
 /* node_job.c: a job from its message to its end */
@@ -66,8 +67,8 @@ void pmi_conn_timer(struct pmi_conn *c, uv_timer_cb cb, uint64_t ms);
 /* node_ask.c: what a session wants of the whole run, and the answers */
 int node_ask_name(struct pmi_conn *c, uint32_t req, enum session_name_op op, struct span service, struct span port);
 int node_ask_spawn(struct pmi_conn *c, uint32_t req, const struct spawn_want *want);
-void node_named(struct node_job *j, const struct msg_in *m);
-void node_spawned(struct node_job *j, const struct msg_in *m);
+int node_named(struct node_job *j, const struct msg_in *m, struct err *err);
+int node_spawned(struct node_job *j, const struct msg_in *m, struct err *err);
 
 /* node_port.c: PMI_PORT */
 /* A listening IPv4 socket, non-blocking; `addr` in host byte order, `port` 0: any. A negative errno. */
@@ -125,11 +126,11 @@ void node_stuck_arm(struct node_job *j);
 void node_task_gone(struct task *t);
 void node_task_left(struct task *t);
 void node_rank_gone(struct node_job *j);
-void node_check(struct node_job *j, const struct msg_in *m);
-void node_waits_from_child(struct node *n, struct span body, const struct msg_in *m);
-void node_left_from_child(struct node *n, struct span body, const struct msg_in *m);
+int node_check(struct node_job *j, const struct msg_in *m, struct err *err);
+int node_waits_from_child(struct node_job *j, struct span body, const struct msg_in *m, struct err *err);
+void node_left_from_child(struct node_job *j, struct span body);
 /* MSG_BROKEN: one barrier, or all. */
-void node_barriers_broken(struct node_job *j, const struct msg_in *m);
+int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err *err);
 
 /* node_report.c: who waits in which barrier */
 void node_report(struct node_job *j);
@@ -139,8 +140,8 @@ void node_slow_watch(struct node_job *j);
 /* node_stdio.c */
 int task_stdio_open(struct task *t, int out_fd, int err_fd, int in_fd);
 void task_stdio_close(struct task *t);
-void node_output_credit(struct node_job *j, const struct msg_in *m);
-void node_input(struct node_job *j, const struct msg_in *m);
+int node_output_credit(struct node_job *j, const struct msg_in *m, struct err *err);
+int node_input(struct node_job *j, const struct msg_in *m, struct err *err);
 void node_streams_resume(struct node *n);
 /* Of a job that is over: close each stream at its end, or all after half a second of silence. */
 void node_streams_drain(struct node *n);

@@ -113,6 +113,8 @@ void pmi_conn_flush(struct pmi_conn *c)
     node_fd_watch(&c->h, UV_READABLE | (c->out.len > 0 ? UV_WRITABLE : 0), on_pmi_ready);
 }
 
+static const struct fault no_reply = {.from = FAULT_OWN, .text = {"out of memory for a PMI reply", 29}};
+
 static void on_reply(struct session *s, struct span bytes, void *arg)
 {
     struct pmi_conn *c = arg;
@@ -121,7 +123,7 @@ static void on_reply(struct session *s, struct span bytes, void *arg)
     if (!c->h.open)
         return;
     if (buf_add(&c->out, bytes.p, bytes.n) < 0)
-        log_error("out of memory for a PMI reply");
+        node_fault(c->job->node, &no_reply);
     else if (!c->is_fed) /* else several replies go out at once */
         pmi_conn_flush(c);
 }

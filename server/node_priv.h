@@ -10,6 +10,7 @@
 #include "common/msg.h"
 #include "server/attrs.h"
 #include "server/barrier.h"
+#include "server/fault.h"
 #include "server/job.h"
 #include "server/kvs.h"
 #include "server/node.h"
@@ -126,9 +127,15 @@ struct node {
     bool ending, finished_sent, closing;
     bool paused; /* the launcher is being stopped: tasks do not run */
     struct node_counters counters;
+    struct msg_out *no_memory; /* a message that says so, made while there was some */
     uv_timer_t flush, silence;
     unsigned handles; /* timers and jobs; the memory goes with the last */
 };
+
+/* A message that others wait for was refused (from: see fault.h), or could not be sent: the run ends, or with
+ * --keep-going the job's barriers fail. */
+void node_fault(struct node *n, const struct fault *f);
+void node_refuse(struct node *n, uint32_t from, unsigned type, const struct err *why);
 
 #include "server/node_parts.h"
 

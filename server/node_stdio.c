@@ -144,48 +144,57 @@ void task_stdio_close(struct task *t)
     in_close(t);
 }
 
-static struct task *find_rank(struct node_job *j, const struct msg_in *m)
+static int find_rank(struct node_job *j, const struct msg_in *m, struct task **t, struct err *err)
 {
     uint64_t rank;
+    int rc = msg_get_u64(m, "rank", 0, TASKS_MAX, &rank, err);
 
-    if (msg_get_u64(m, "rank", 0, TASKS_MAX, &rank, NULL) < 0)
-        return NULL;
-    return node_task_of_rank(j, (uint32_t)rank);
+    if (rc < 0)
+        return rc;
+    *t = node_task_of_rank(j, (uint32_t)rank);
+    return *t == NULL ? err_set(err, -EPROTO, "rank %u is not on this node", (unsigned)rank) : 0;
 }
 
-void node_output_credit(struct node_job *j, const struct msg_in *m)
+int node_output_credit(struct node_job *j, const struct msg_in *m, struct err *err)
 {
-    struct task *t = find_rank(j, m);
+    struct task *t;
     uint64_t bytes;
     bool is_err;
+    int rc = find_rank(j, m, &t, err);
 
-    if (t == NULL || msg_get_u64(m, "bytes", 1, STDIO_CREDIT, &bytes, NULL) < 0 ||
-        msg_get_bool(m, "err", &is_err, NULL) < 0)
-        return;
+    if (rc < 0 || (rc = msg_get_u64(m, "bytes", 1, STDIO_CREDIT, &bytes, err)) < 0 ||
+        (rc = msg_get_bool(m, "err", &is_err, err)) < 0)
+        return rc;
     struct stream *s = is_err ? &t->err : &t->out;
     s->credit = MIN(s->credit + (size_t)bytes, (size_t)STDIO_CREDIT);
     stream_watch(s);
+    return 0;
 }
 
-void node_input(struct node_job *j, const struct msg_in *m)
+int node_input(struct node_job *j, const struct msg_in *m, struct err *err)
 {
-    struct task *t = find_rank(j, m);
     struct span data = SPAN_NONE;
+    struct task *t;
     bool eof = false;
+    int rc = find_rank(j, m, &t, err);
 
-    if (t == NULL)
-        return;
+    if (rc < 0)
+        return rc;
     (void)msg_get_bin(m, "data", &data, NULL);
     (void)msg_get_bool(m, "eof", &eof, NULL);
     t->in_eof = t->in_eof || eof;
     if (!t->in.open) {
         if (data.n > 0)
             grant_input(t, data.n);
-        return;
+        return 0;
     }
-    if (data.n > 0 && buf_add(&t->in_buf, data.p, data.n) < 0)
-        in_close(t); /* more than it was granted */
+    rc = data.n > 0 ? buf_add(&t->in_buf, data.p, data.n) : 0;
+    if (rc < 0) {
+        in_close(t);
+        return err_set(err, rc, rc == -ENOMEM ? "out of memory" : "more input than was granted");
+    }
     in_flush(t);
+    return 0;
 }
 
 void node_streams_resume(struct node *n)

@@ -6,7 +6,6 @@
  * all nodes asked. Each keeps the question in mind, looks at those of its tasks that are gone, and at each that goes
  * later. What it finds is true for good: a rank that is gone enters nothing more.
  */
-#include "common/io/log.h"
 #include "server/barrier_msg.h"
 #include "server/group.h"
 #include "server/node_priv.h"
@@ -78,25 +77,28 @@ void node_rank_gone(struct node_job *j)
     node_stuck_arm(j);
 }
 
-void node_waits_from_child(struct node *n, struct span body, const struct msg_in *m)
+int node_waits_from_child(struct node_job *j, struct span body, const struct msg_in *m, struct err *err)
 {
-    struct node_job *j = node_find_job(n, m);
     struct barrier_id id;
     uint64_t round;
+    int rc = barrier_read(m, &id, &round, err);
 
-    if (j == NULL || barrier_read(m, &id, &round, NULL) < 0 || !barriers_note(j->barriers, &id, round))
-        return;
+    if (rc < 0 || !barriers_note(j->barriers, &id, round))
+        return rc;
     check_tasks(j, &id, round);
-    n->ops->send_up(MSG_WAITS, body, false, n->arg);
+    j->node->ops->send_up(MSG_WAITS, body, false, j->node->arg);
+    return 0;
 }
 
-void node_check(struct node_job *j, const struct msg_in *m)
+int node_check(struct node_job *j, const struct msg_in *m, struct err *err)
 {
     struct barrier_id id;
     uint64_t round;
+    int rc = barrier_read(m, &id, &round, err);
 
-    if (barrier_read(m, &id, &round, NULL) == 0 && barriers_note(j->barriers, &id, round))
+    if (rc == 0 && barriers_note(j->barriers, &id, round))
         check_tasks(j, &id, round);
+    return rc;
 }
 
 /* --- tasks that go ---------------------------------------------------------------------------------------------- */
@@ -129,25 +131,25 @@ void node_task_left(struct task *t)
     node_send_map(j->node, MSG_LEFT, node_job_map(j), false);
 }
 
-void node_left_from_child(struct node *n, struct span body, const struct msg_in *m)
+void node_left_from_child(struct node_job *j, struct span body)
 {
-    struct node_job *j = node_find_job(n, m);
-
-    if (j == NULL || j->gone_known || j->left_sent)
+    if (j->gone_known || j->left_sent)
         return;
     j->left_sent = true;
-    n->ops->send_up(MSG_LEFT, body, false, n->arg);
+    j->node->ops->send_up(MSG_LEFT, body, false, j->node->arg);
 }
 
-void node_barriers_broken(struct node_job *j, const struct msg_in *m)
+int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err *err)
 {
     struct barrier_id id;
     uint64_t round;
+    int rc;
 
-    if (barrier_read(m, &id, &round, NULL) < 0) {
-        barriers_break(j->barriers, -EIO);
-        node_serve_broken(j);
-    } else if (barriers_break_one(j->barriers, &id, -EIO) < 0) {
-        log_error("out of memory for a barrier");
+    if (barrier_read(m, &id, &round, NULL) == 0) {
+        rc = barriers_break_one(j->barriers, &id, -EIO);
+        return rc < 0 ? err_set(err, rc, "no memory for a barrier") : 0;
     }
+    barriers_break(j->barriers, -EIO);
+    node_serve_broken(j);
+    return 0;
 }

@@ -23,7 +23,7 @@ void root_send_map(struct root *r, unsigned type, struct msg_out *m, bool data)
     if (m != NULL && msg_out_done(m, &body) == 0)
         r->ops->send(type, body, data, r->arg);
     else
-        log_error("out of memory for a message (%s)", msg_name(type));
+        root_no_memory(r, type);
     msg_out_free(m);
 }
 
@@ -77,20 +77,26 @@ static void on_broken(int fd, const struct err *why, void *arg)
 
 static const struct outmux_ops out_ops = {.credit = on_credit, .on_broken = on_broken};
 
-static void root_output(struct root_job *j, const struct msg_in *m)
+static int root_output(struct root_job *j, const struct msg_in *m, struct err *err)
 {
     struct outmux *out = j->root->out;
     struct span data = SPAN_NONE;
     uint64_t rank;
     bool is_err, eof = false;
+    int rc;
 
-    if (msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 || msg_get_bool(m, "err", &is_err, NULL) < 0)
-        return;
+    if ((rc = msg_get_u64(m, "rank", 0, j->size - 1, &rank, err)) < 0 ||
+        (rc = msg_get_bool(m, "err", &is_err, err)) < 0)
+        return rc;
     (void)msg_get_bool(m, "eof", &eof, NULL);
-    if (eof)
+    if (eof) {
         outmux_eof(out, j->base + (uint32_t)rank, is_err);
-    else if (msg_get_bin(m, "data", &data, NULL) == 0 && outmux_data(out, j->base + (uint32_t)rank, is_err, data) < 0)
-        log_error("out of memory for the output of rank %llu", (unsigned long long)rank);
+        return 0;
+    }
+    if ((rc = msg_get_bin(m, "data", &data, err)) < 0)
+        return rc;
+    rc = outmux_data(out, j->base + (uint32_t)rank, is_err, data);
+    return rc < 0 ? err_set(err, rc, "out of memory") : 0;
 }
 
 /* --- the way to the end ----------------------------------------------------------------------------------------- */
@@ -265,43 +271,34 @@ static void on_limit(uv_timer_t *t)
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
 /* What is about one job. */
-static void job_up(struct root_job *j, unsigned type, const struct msg_in *m)
+static int job_up(struct root_job *j, unsigned type, const struct msg_in *m, struct err *err)
 {
     switch (type) {
     case MSG_READY:
         root_ready(j->root, j);
         break;
     case MSG_OUTPUT:
-        root_output(j, m);
-        break;
+        return root_output(j, m, err);
     case MSG_EXITED:
-        root_exited(j, m);
-        break;
+        return root_exited(j, m, err);
     case MSG_FAILED:
-        root_failed(j, m);
-        break;
+        return root_failed(j, m, err);
     case MSG_START_FAILED:
-        root_start_refused(j, m);
-        break;
+        return root_start_refused(j, m, err);
     case MSG_STARTED:
-        root_spawn_started(j, m);
-        break;
+        return root_spawn_started(j, m, err);
     case MSG_LEFT:
         root_left(j);
         break;
     case MSG_WAITS:
-        root_waits(j, m);
-        break;
+        return root_waits(j, m, err);
     case MSG_STUCK:
-        root_stuck(j, m);
-        break;
+        return root_stuck(j, m, err);
     case MSG_TRACE:
         root_trace(j, m);
         break;
     case MSG_INPUT_CREDIT:
-        if (j->id == 0)
-            root_input_credit(j->root->input, m);
-        break;
+        return j->id == 0 ? root_input_credit(j->root->input, m, err) : 0;
     case MSG_SLOW:
         root_slow(j, m);
         break;
@@ -314,34 +311,47 @@ static void job_up(struct root_job *j, unsigned type, const struct msg_in *m)
     default: /* of a later version */
         break;
     }
+    return 0;
+}
+
+static int up(struct root *r, unsigned type, const struct msg_in *m, struct err *err)
+{
+    struct root_job *j;
+
+    switch (type) {
+    case MSG_NODE_LOST:
+        return root_place_lost(r, m, err);
+    case MSG_LOG:
+        root_log(r, m);
+        return 0;
+    case MSG_NAME:
+        return root_name(r, m, err);
+    case MSG_SPAWN:
+        return root_spawn(r, m, err);
+    case MSG_FAULT:
+        root_fault(r, m);
+        return 0;
+    case MSG_FINISHED: /* comes as root_finished() */
+        return 0;
+    default:
+        j = root_job_of(r, m);
+        return j == NULL ? err_set(err, -EPROTO, "it is of no job of this run") : job_up(j, type, m, err);
+    }
 }
 
 void root_up(struct root *r, unsigned type, struct span body)
 {
-    struct root_job *j;
-    struct msg_in *m;
+    struct msg_in *m = NULL;
+    struct err err = {0};
+    int rc;
 
-    if (r->phase == ROOT_DONE || msg_in_new(&m, body, NULL) < 0)
+    if (r->phase == ROOT_DONE)
         return;
-    switch (type) {
-    case MSG_NODE_LOST:
-        root_place_lost(r, m);
-        break;
-    case MSG_LOG:
-        root_log(r, m);
-        break;
-    case MSG_NAME:
-        root_name(r, m);
-        break;
-    case MSG_SPAWN:
-        root_spawn(r, m);
-        break;
-    default: /* FINISHED comes as root_finished() */
-        j = root_job_of(r, m);
-        if (j != NULL)
-            job_up(j, type, m);
-        break;
-    }
+    rc = msg_in_new(&m, body, &err);
+    if (rc == 0)
+        rc = up(r, type, m, &err);
+    if (rc < 0)
+        root_refuse(r, type, &err);
     msg_in_free(m);
 }
 

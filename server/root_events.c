@@ -35,41 +35,64 @@ static void spread_gone(struct root_job *j)
     root_send_map(j->root, MSG_RANK_GONE, root_job_map(j), false);
 }
 
-static void rank_exited(struct root_job *j, const uint32_t *v, size_t count, size_t i)
+static int rank_exited(struct root_job *j, const uint32_t *v, size_t count, size_t i)
 {
     uint32_t rank = v[i];
 
-    if (rank >= j->size || j->ended[rank])
-        return;
+    if (rank >= j->size)
+        return -EPROTO;
+    if (j->ended[rank])
+        return 0;
     if (!j->failed) /* else we have ended it ourselves */
         judge(j, rank, v[count + i], (int)v[2 * count + i]);
     root_mark_ended(j, rank);
     spread_gone(j);
+    return 0;
 }
 
-void root_exited(struct root_job *j, const struct msg_in *m)
+/* The three lists behind each other, fresh. */
+static int read_exits(const struct msg_in *m, uint32_t **out, size_t *count, struct err *err)
 {
     static const char *const keys[] = {"rank", "pid", "status"};
     uint32_t *v = NULL, *part;
-    size_t count = 0, n;
+    size_t n;
+    int rc = 0;
 
-    for (size_t k = 0; k < 3; k++) {
-        if (msg_get_u32v(m, keys[k], TASKS_MAX, &part, &n, NULL) < 0)
+    for (size_t k = 0; rc == 0 && k < 3; k++) {
+        rc = msg_get_u32v(m, keys[k], TASKS_MAX, &part, &n, err);
+        if (rc < 0)
             break;
-        if (k == 0) {
-            count = n;
-            v = calloc(3 * n + 1, sizeof(*v));
-        }
-        if (v != NULL && n == count && n > 0)
-            memcpy(v + k * count, part, n * sizeof(*v));
+        if (k == 0 && (v = calloc(3 * n + 1, sizeof(*v))) == NULL)
+            rc = err_set(err, -ENOMEM, "out of memory");
+        else if (k > 0 && n != *count)
+            rc = err_set(err, -EPROTO, "the lists of ranks, pids and statuses differ in length");
+        else if (n > 0)
+            memcpy(v + k * n, part, n * sizeof(*v));
+        *count = n;
         free(part);
     }
-    for (size_t i = 0; v != NULL && i < count; i++)
-        rank_exited(j, v, count, i);
-    free(v);
+    if (rc == 0)
+        *out = v;
+    else
+        free(v);
+    return rc;
 }
 
-static void break_barriers(struct root_job *j)
+int root_exited(struct root_job *j, const struct msg_in *m, struct err *err)
+{
+    uint32_t *v = NULL;
+    size_t count = 0;
+    int rc = read_exits(m, &v, &count, err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = rank_exited(j, v, count, i);
+    free(v);
+    return rc < 0 ? err_set(err, rc, "it tells of a rank that there is not") : 0;
+}
+
+void root_break_barriers(struct root_job *j)
 {
     if (j->broken_sent)
         return;
@@ -77,16 +100,19 @@ static void break_barriers(struct root_job *j)
     root_send_map(j->root, MSG_BROKEN, root_job_map(j), false);
 }
 
-void root_failed(struct root_job *j, const struct msg_in *m)
+int root_failed(struct root_job *j, const struct msg_in *m, struct err *err)
 {
     char line[ERR_TEXT_MAX], name[300], *text = NULL;
     uint64_t rank, pid, kind, code;
+    int rc;
 
-    if (j->failed || msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 ||
-        msg_get_u64(m, "pid", 0, UINT32_MAX, &pid, NULL) < 0 ||
-        msg_get_u64(m, "kind", BLAME_UNFINALIZED, BLAME_ABORT, &kind, NULL) < 0 ||
-        msg_get_u64(m, "code", 1, 255, &code, NULL) < 0 || msg_get_str(m, "text", &text, NULL) < 0)
-        return;
+    if (j->failed)
+        return 0;
+    if ((rc = msg_get_u64(m, "rank", 0, j->size - 1, &rank, err)) < 0 ||
+        (rc = msg_get_u64(m, "pid", 0, UINT32_MAX, &pid, err)) < 0 ||
+        (rc = msg_get_u64(m, "kind", BLAME_UNFINALIZED, BLAME_ABORT, &kind, err)) < 0 ||
+        (rc = msg_get_u64(m, "code", 1, 255, &code, err)) < 0 || (rc = msg_get_str(m, "text", &text, err)) < 0)
+        return rc;
     if (kind == BLAME_ABORT) {
         root_who(j, (uint32_t)rank, 0, name, sizeof(name));
         snprintf(line, sizeof(line), "%s aborted (%u)%s%s", name, (unsigned)code, *text ? ": " : "", text);
@@ -97,7 +123,8 @@ void root_failed(struct root_job *j, const struct msg_in *m)
     free(text);
     root_blame(j->root, (enum blame_kind)kind, (int)code, line);
     if (j == j->root->served && j->root->conf->keep_going) /* no exit of it will tell that it is lost */
-        break_barriers(j);
+        root_break_barriers(j);
+    return 0;
 }
 
 static void add_lost(struct root *r, const char *host, const char *why)
@@ -165,7 +192,7 @@ static void lose_ranks(struct root_job *j, uint32_t place)
     const struct root *r = j->root;
 
     if (r->conf->keep_going && r->phase == ROOT_RUNNING && j->ended_count < j->size)
-        break_barriers(j);
+        root_break_barriers(j);
     for (uint32_t rank = 0; rank < j->size; rank++)
         if (!j->ended[rank] && below(r->first->job, r->place_of[j->node_of[rank]], place))
             root_mark_ended(j, rank);
@@ -183,22 +210,23 @@ static void lose(struct root *r, const char *host, const char *text)
     root_blame(r, BLAME_LOST, EXIT_HOST, line);
 }
 
-void root_place_lost(struct root *r, const struct msg_in *m)
+int root_place_lost(struct root *r, const struct msg_in *m, struct err *err)
 {
     char *text = NULL, why[ERR_TEXT_MAX];
     const struct job *j = r->first->job;
     uint64_t place;
+    int rc;
 
-    if (msg_get_u64(m, "place", 1, j->parent != NULL ? j->places - 1 : NODES_MAX, &place, NULL) < 0 ||
-        msg_get_str(m, "text", &text, NULL) < 0)
-        return;
+    if ((rc = msg_get_u64(m, "place", 1, j->parent != NULL ? j->places - 1 : NODES_MAX, &place, err)) < 0 ||
+        (rc = msg_get_str(m, "text", &text, err)) < 0)
+        return rc;
     if (j->parent == NULL) { /* before all were in */
         int64_t node = r->ops->node_at((uint32_t)place, r->arg);
 
         if (node >= 0)
             root_node_lost(r, (uint32_t)node, text);
         free(text);
-        return;
+        return 0;
     }
     snprintf(why, sizeof(why), "lost: %s", text);
     free(text);
@@ -207,6 +235,7 @@ void root_place_lost(struct root *r, const struct msg_in *m)
     r->place_lost[place] = true; /* a provider may announce itself what its parent sees then */
     for (struct root_job *rj = r->jobs; rj != NULL; rj = rj->next)
         lose_ranks(rj, (uint32_t)place);
+    return 0;
 }
 
 void root_node_lost(struct root *r, uint32_t node, const char *text)
@@ -217,21 +246,22 @@ void root_node_lost(struct root *r, uint32_t node, const char *text)
     lose(r, r->plan->node[node].host, why);
 }
 
-void root_start_refused(struct root_job *j, const struct msg_in *m)
+int root_start_refused(struct root_job *j, const struct msg_in *m, struct err *err)
 {
     const struct root *r = j->root;
     char line[ERR_TEXT_MAX], *text = NULL;
     uint64_t place, rank, status;
     const char *host = "?";
+    int rc;
 
-    if (j->id > 0 && j != r->served) {
-        root_spawn_refused(j, m);
-        return;
-    }
-    if (j->job->parent == NULL || msg_get_u64(m, "place", 0, j->job->places - 1, &place, NULL) < 0 ||
-        msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 ||
-        msg_get_u64(m, "status", 1, 255, &status, NULL) < 0 || msg_get_str(m, "text", &text, NULL) < 0)
-        return;
+    if (j->id > 0 && j != r->served)
+        return root_spawn_refused(j, m, err);
+    if (j->job->parent == NULL)
+        return err_set(err, -EPROTO, "no node has the job yet");
+    if ((rc = msg_get_u64(m, "place", 0, j->job->places - 1, &place, err)) < 0 ||
+        (rc = msg_get_u64(m, "rank", 0, j->size - 1, &rank, err)) < 0 ||
+        (rc = msg_get_u64(m, "status", 1, 255, &status, err)) < 0 || (rc = msg_get_str(m, "text", &text, err)) < 0)
+        return rc;
     if (j->job->node_at[place] < r->plan->node_count)
         host = r->plan->node[j->job->node_at[place]].host;
     if (j == r->served)
@@ -244,6 +274,7 @@ void root_start_refused(struct root_job *j, const struct msg_in *m)
         strncat(line, " (was the host list to be quoted?)", sizeof(line) - strlen(line) - 1);
     free(text);
     root_blame(j->root, BLAME_STATUS, (int)status, line);
+    return 0;
 }
 
 void root_left(struct root_job *j)
@@ -252,18 +283,20 @@ void root_left(struct root_job *j)
 }
 
 /* Somebody waits in a barrier, and some rank is gone: every node is to look at those of its own. */
-void root_waits(struct root_job *j, const struct msg_in *m)
+int root_waits(struct root_job *j, const struct msg_in *m, struct err *err)
 {
     struct barrier_id id;
     struct msg_out *out;
     uint64_t round;
+    int rc = barrier_read(m, &id, &round, err);
 
-    if (barrier_read(m, &id, &round, NULL) < 0)
-        return;
+    if (rc < 0)
+        return rc;
     out = root_job_map(j);
     if (out != NULL)
         barrier_put(out, &id, round);
     root_send_map(j->root, MSG_CHECK, out, false);
+    return 0;
 }
 
 /* The barrier alone, as others that this rank is no member of go on. */
@@ -276,22 +309,26 @@ static void break_barrier(struct root_job *j, const struct barrier_id *id, uint6
     root_send_map(j->root, MSG_BROKEN, m, false);
 }
 
-void root_stuck(struct root_job *j, const struct msg_in *m)
+int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err)
 {
     char line[ERR_TEXT_MAX], name[300], which[150];
     struct barrier_id id;
     uint64_t rank, round;
     bool left;
+    int rc;
 
-    if (msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 || msg_get_bool(m, "left", &left, NULL) < 0 ||
-        barrier_read(m, &id, &round, NULL) < 0 || j->root->phase != ROOT_RUNNING)
-        return;
+    if ((rc = msg_get_u64(m, "rank", 0, j->size - 1, &rank, err)) < 0 ||
+        (rc = msg_get_bool(m, "left", &left, err)) < 0 || (rc = barrier_read(m, &id, &round, err)) < 0)
+        return rc;
+    if (j->root->phase != ROOT_RUNNING)
+        return 0;
     if (j->root->conf->keep_going)
         break_barrier(j, &id, round);
     root_who(j, (uint32_t)rank, 0, name, sizeof(name));
     barrier_text(&id, round, which, sizeof(which));
     snprintf(line, sizeof(line), "%s %s before %s", name, left ? "closed PMI" : "exited", which);
     root_blame(j->root, BLAME_UNFINALIZED, 1, line);
+    return 0;
 }
 
 void root_trace(struct root_job *j, const struct msg_in *m)

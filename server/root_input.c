@@ -109,15 +109,19 @@ void root_input_start(struct root_input *in)
     }
 }
 
-void root_input_credit(struct root_input *in, const struct msg_in *m)
+int root_input_credit(struct root_input *in, const struct msg_in *m, struct err *err)
 {
     uint64_t rank, bytes;
+    int rc;
 
-    if (in == NULL || msg_get_u64(m, "rank", in->first, in->first + in->count - 1, &rank, NULL) < 0 ||
-        msg_get_u64(m, "bytes", 1, 4 * STDIO_CREDIT, &bytes, NULL) < 0)
-        return;
+    if (in == NULL)
+        return 0;
+    if ((rc = msg_get_u64(m, "rank", in->first, in->first + in->count - 1, &rank, err)) < 0 ||
+        (rc = msg_get_u64(m, "bytes", 1, 4 * STDIO_CREDIT, &bytes, err)) < 0)
+        return rc;
     in->credit[rank - in->first] += (size_t)bytes;
     watch(in);
+    return 0;
 }
 
 void root_input_rank_ended(struct root_input *in, uint32_t rank)

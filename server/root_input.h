@@ -21,7 +21,7 @@ int root_input_open(uv_loop_t *loop, const struct root_input_conf *conf, struct 
 /* The tasks run: begin to read. Nothing is read before, nor after the last reader has ended. NULL is fine in all calls.
  * */
 void root_input_start(struct root_input *in);
-void root_input_credit(struct root_input *in, const struct msg_in *m);
+int root_input_credit(struct root_input *in, const struct msg_in *m, struct err *err);
 void root_input_rank_ended(struct root_input *in, uint32_t rank);
 void root_input_close(struct root_input *in);
 

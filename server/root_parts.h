@@ -45,27 +45,34 @@ void root_serve_who(const struct root_job *j, uint32_t rank, uint32_t pid, char 
 uint32_t root_serve_missing(const struct root_job *j, struct buf *out); /* "ranks 3-5 have not come"; how many */
 
 /* root_spawn.c */
-void root_spawn(struct root *r, const struct msg_in *m);
+int root_spawn(struct root *r, const struct msg_in *m, struct err *err);
 /* The nodes have looked at a spawned job: let it go, or say what is wrong with it. */
 void root_spawn_ready(struct root_job *j);
-void root_spawn_refused(struct root_job *j, const struct msg_in *m);
+int root_spawn_refused(struct root_job *j, const struct msg_in *m, struct err *err);
 /* Tell the asker, once, what became of it. */
 void root_spawn_answer(struct root_job *j);
-void root_spawn_started(struct root_job *j, const struct msg_in *m);
-void root_name(struct root *r, const struct msg_in *m);
+int root_spawn_started(struct root_job *j, const struct msg_in *m, struct err *err);
+int root_name(struct root *r, const struct msg_in *m, struct err *err);
 
 /* root_events.c */
-void root_exited(struct root_job *j, const struct msg_in *m);
-void root_failed(struct root_job *j, const struct msg_in *m);
-void root_place_lost(struct root *r, const struct msg_in *m);
-void root_start_refused(struct root_job *j, const struct msg_in *m);
+int root_exited(struct root_job *j, const struct msg_in *m, struct err *err);
+int root_failed(struct root_job *j, const struct msg_in *m, struct err *err);
+int root_place_lost(struct root *r, const struct msg_in *m, struct err *err);
+int root_start_refused(struct root_job *j, const struct msg_in *m, struct err *err);
 void root_left(struct root_job *j);
-void root_waits(struct root_job *j, const struct msg_in *m);
-void root_stuck(struct root_job *j, const struct msg_in *m);
+int root_waits(struct root_job *j, const struct msg_in *m, struct err *err);
+int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err);
+/* --keep-going: every barrier of it answers rc=-1 from now on. */
+void root_break_barriers(struct root_job *j);
 void root_trace(struct root_job *j, const struct msg_in *m);
 void root_log(struct root *r, const struct msg_in *m);
 /* All hosts lost so far as lines, the same reasons folded. */
 void root_say_lost(struct root *r);
+
+/* root_fault.c: a message that others wait for was refused by a node; by the launcher; could not be sent by it */
+void root_fault(struct root *r, const struct msg_in *m);
+void root_refuse(struct root *r, unsigned type, const struct err *why);
+void root_no_memory(struct root *r, unsigned type);
 
 /* root_report.c: who is awaited */
 void root_ask(struct root *r, enum ask_why why, int sig);

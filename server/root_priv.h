@@ -35,6 +35,7 @@ struct root_job {
     bool *ended;       /* [size] */
     uint32_t ended_count;
     bool gone_sent, broken_sent;
+    bool faulty; /* --keep-going: its barriers are to fail */
     /* A spawned one: */
     enum root_job_state state;
     struct root_asker asker;
@@ -73,8 +74,9 @@ struct root {
     uint32_t *place_of; /* [node] */
     bool *place_lost;   /* [places] */
     struct blame blame;
-    bool hurry; /* a signal or the time limit: output that nobody reads does not hold up the end */
-    bool final; /* a signal, the time limit or closed output has decided the status */
+    bool hurry;  /* a signal or the time limit: output that nobody reads does not hold up the end */
+    bool faulty; /* --keep-going: it cannot */
+    bool final;  /* a signal, the time limit or closed output has decided the status */
     int final_status, signals;
     const char **lost; /* hosts lost, with reasons, in the window */
     char **lost_why;

@@ -13,16 +13,16 @@
 #include "server/session.h"
 #include "server/spawn_job.h"
 
-static int read_asker(const struct msg_in *m, struct root_asker *a)
+static int read_asker(const struct root *r, const struct msg_in *m, struct root_asker *a, struct err *err)
 {
     int rc;
 
-    if ((rc = msg_get_u64(m, "place", 0, NODES_MAX, &a->place, NULL)) < 0 ||
-        (rc = msg_get_u64(m, "job", 0, UINT32_MAX, &a->job, NULL)) < 0 ||
-        (rc = msg_get_u64(m, "rank", 0, TASKS_MAX, &a->rank, NULL)) < 0 ||
-        (rc = msg_get_u64(m, "set", 0, UINT32_MAX, &a->set, NULL)) < 0)
+    if ((rc = msg_get_u64(m, "place", 0, r->first->job->places - 1, &a->place, err)) < 0 ||
+        (rc = msg_get_u64(m, "job", 0, UINT32_MAX, &a->job, err)) < 0 ||
+        (rc = msg_get_u64(m, "rank", 0, TASKS_MAX, &a->rank, err)) < 0 ||
+        (rc = msg_get_u64(m, "set", 0, UINT32_MAX, &a->set, err)) < 0)
         return rc;
-    return msg_get_u64(m, "req", 0, UINT32_MAX, &a->req, NULL);
+    return msg_get_u64(m, "req", 0, UINT32_MAX, &a->req, err);
 }
 
 static struct msg_out *answer_map(const struct root_asker *a, int rc)
@@ -120,18 +120,21 @@ static int begin(struct root *r, const struct root_job *asking, const struct roo
     return rc;
 }
 
-void root_spawn(struct root *r, const struct msg_in *m)
+int root_spawn(struct root *r, const struct msg_in *m, struct err *err)
 {
     const struct root_job *asking = root_job_of(r, m);
+    struct err why = {0};
     struct root_asker a;
-    struct err err = {0};
+    int rc = read_asker(r, m, &a, err);
 
+    if (rc < 0)
+        return rc;
+    if (asking == NULL || a.rank >= asking->size)
+        return err_set(err, -EPROTO, "there is no such rank");
     /* When the run ends its tasks are ended, and nobody waits for an answer. */
-    if (r->phase != ROOT_RUNNING || asking == NULL || asking->job == NULL || read_asker(m, &a) < 0 ||
-        a.rank >= asking->size)
-        return;
-    if (begin(r, asking, &a, m, &err) < 0)
-        refuse(r, asking, &a, &err);
+    if (r->phase == ROOT_RUNNING && asking->job != NULL && begin(r, asking, &a, m, &why) < 0)
+        refuse(r, asking, &a, &why);
+    return 0;
 }
 
 /* The first that is wrong with it is said; which tasks it concerns goes to the asker. */
@@ -148,13 +151,14 @@ static void note_failure(struct root_job *j, uint32_t rank, uint32_t code, const
 }
 
 /* No ranks: a node can have nothing of the job. */
-static void note_failures(struct root_job *j, const struct msg_in *m, uint32_t code, const char *text)
+static int note_failures(struct root_job *j, const struct msg_in *m, uint32_t code, const char *text, struct err *err)
 {
     uint32_t *ranks;
     size_t count;
+    int rc = msg_get_u32v(m, "ranks", j->size, &ranks, &count, err);
 
-    if (msg_get_u32v(m, "ranks", j->size, &ranks, &count, NULL) < 0)
-        return;
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < count; i++)
         if (ranks[i] < j->size)
             note_failure(j, ranks[i], code, text);
@@ -163,18 +167,22 @@ static void note_failures(struct root_job *j, const struct msg_in *m, uint32_t c
     if (count == 0)
         root_job_over(j);
     free(ranks);
+    return 0;
 }
 
-void root_spawn_refused(struct root_job *j, const struct msg_in *m)
+int root_spawn_refused(struct root_job *j, const struct msg_in *m, struct err *err)
 {
     char *text = NULL;
     uint64_t status;
+    int rc;
 
-    if (j->state != JOB_PREPARING || msg_get_u64(m, "status", 1, 255, &status, NULL) < 0 ||
-        msg_get_str(m, "text", &text, NULL) < 0)
-        return;
-    note_failures(j, m, (uint32_t)status, text);
+    if (j->state != JOB_PREPARING)
+        return 0;
+    if ((rc = msg_get_u64(m, "status", 1, 255, &status, err)) < 0 || (rc = msg_get_str(m, "text", &text, err)) < 0)
+        return rc;
+    rc = note_failures(j, m, (uint32_t)status, text, err);
     free(text);
+    return rc;
 }
 
 void root_spawn_ready(struct root_job *j)
@@ -199,28 +207,33 @@ static void end_part(struct root_job *j)
     root_send_map(j->root, MSG_SIGNAL, m, false);
 }
 
-void root_spawn_started(struct root_job *j, const struct msg_in *m)
+int root_spawn_started(struct root_job *j, const struct msg_in *m, struct err *err)
 {
     char *text = NULL;
     uint64_t count;
+    int rc;
 
-    if (j->state != JOB_STARTING || msg_get_u64(m, "count", 1, j->size, &count, NULL) < 0)
-        return;
-    if (msg_get_str(m, "text", &text, NULL) == 0)
-        note_failures(j, m, 126, text);
+    if (j->state != JOB_STARTING)
+        return 0;
+    rc = msg_get_u64(m, "count", 1, j->size, &count, err);
+    if (rc == 0 && msg_get_str(m, "text", &text, NULL) == 0)
+        rc = note_failures(j, m, 126, text, err);
     free(text);
+    if (rc < 0)
+        return rc;
     j->started_count += (uint32_t)count;
     if (j->started_count < j->size)
-        return;
+        return 0;
     j->state = JOB_RUNNING;
     if (j->failed)
         end_part(j);
     root_spawn_answer(j);
+    return 0;
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
 
-void root_name(struct root *r, const struct msg_in *m)
+int root_name(struct root *r, const struct msg_in *m, struct err *err)
 {
     struct span service, port = SPAN_NONE;
     struct root_asker a;
@@ -228,9 +241,10 @@ void root_name(struct root *r, const struct msg_in *m)
     uint64_t op;
     int rc;
 
-    if (read_asker(m, &a) < 0 || msg_get_u64(m, "op", SESSION_PUBLISH, SESSION_UNPUBLISH, &op, NULL) < 0 ||
-        msg_get_bin(m, "service", &service, NULL) < 0)
-        return;
+    if ((rc = read_asker(r, m, &a, err)) < 0 ||
+        (rc = msg_get_u64(m, "op", SESSION_PUBLISH, SESSION_UNPUBLISH, &op, err)) < 0 ||
+        (rc = msg_get_bin(m, "service", &service, err)) < 0)
+        return rc;
     (void)msg_get_bin(m, "port", &port, NULL);
     if (op == SESSION_PUBLISH)
         rc = names_publish(r->names, service, port);
@@ -242,4 +256,5 @@ void root_name(struct root *r, const struct msg_in *m)
     if (out != NULL && rc == 0 && op == SESSION_LOOKUP)
         msg_put_bin(out, "port", port);
     root_send_map(r, MSG_NAMED, out, false);
+    return 0;
 }

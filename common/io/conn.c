@@ -208,8 +208,10 @@ int conn_send(struct conn *c, unsigned type, struct span body, bool data)
     if (c->finishing || c->state >= CONN_LINGER)
         return -EPIPE;
     rc = outq_add(&c->out, (uint16_t)type, body, data);
-    if (rc < 0)
+    if (rc < 0) { /* somebody would wait for it */
+        conn_fail_errno(c, rc);
         return rc;
+    }
     if (outq_bytes(&c->out, true) >= LINK_DATA_HIGH)
         c->full = true;
     if (outq_bytes(&c->out, false) > LINK_CONTROL_MAX)

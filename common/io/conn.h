@@ -49,8 +49,8 @@ void conn_trust(struct conn *c);
 /* For the listener that counts strangers: called once, just before on_close. */
 void conn_set_gone(struct conn *c, void (*gone)(struct conn *c, void *arg), void *arg);
 
-/* Queue a message of any length up to MESSAGE_MAX; `data`: behind control messages. Copies. 0, -ENOMEM, -EPIPE
- * (closing). */
+/* Queue a message of any length up to MESSAGE_MAX; `data`: behind control messages. Copies. 0, -ENOMEM (and it closes:
+ * no message is left out), -EPIPE (closing). */
 int conn_send(struct conn *c, unsigned type, struct span body, bool data);
 /* Bytes of messages that wait to be sent. */
 size_t conn_queued(const struct conn *c);

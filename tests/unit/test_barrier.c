@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include "common/util.h"
+#include "common/limits.h"
 #include "server/barrier.h"
 
 TestSuite(barrier, .timeout = 60);
