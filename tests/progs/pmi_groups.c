@@ -25,7 +25,7 @@
 #define THREADS_MAX 16
 #define ROUNDS_MAX 2000
 #define RANKS_MAX 64
-#define LIMIT 90 /* seconds */
+#define LIMIT 60 /* seconds without a barrier */
 
 static int rank, size, local_size, node, rounds, threads;
 static bool node_only;
@@ -140,6 +140,7 @@ static void barrier(const char *group, int tag)
     say(text);
     snprintf(waits[tag], sizeof(waits[tag]), "%s", group);
     wait_for(&pmi.is_out[tag]);
+    alarm(LIMIT);
     snprintf(waits[tag], sizeof(waits[tag]), "nothing");
     pthread_mutex_unlock(&pmi.lock);
 }
