@@ -152,3 +152,13 @@ S cmd=finalize_ack rc=0' ] || { cat "$file" && false; }
     expect_status 1
     expect_line "cannot open /nowhere/trace: No such file or directory"
 }
+
+@test "PMI-2: two threads over one connection, told apart by thrid: what one waits for does not hold up the other" {
+    local where
+    for where in '-H login,h0 --ppn=2' '--nodes=2 --ppn=3' '-n 1'; do
+        # shellcheck disable=SC2086
+        run_pmi $where "$build/tests/progs/pmi2_thrids" 50
+        expect_status 0
+        expect_lines_at_most 0
+    done
+}
