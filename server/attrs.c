@@ -155,6 +155,21 @@ int attrs_wait(struct attrs *a, struct span key, attrs_got_fn got, void *arg)
     return 0;
 }
 
+bool attrs_is_awaited(const struct attrs *a)
+{
+    return a->first != NULL;
+}
+
+void attrs_give_up(struct attrs *a)
+{
+    while (a->first != NULL) {
+        struct waiter *w = unlink_waiter(a, &a->first);
+
+        w->got(SPAN_NONE, w->arg);
+        free(w);
+    }
+}
+
 void attrs_withdraw(struct attrs *a, const void *arg)
 {
     for (struct waiter **at = &a->first; *at != NULL;) {

@@ -7,11 +7,13 @@
 #ifndef SERVER_ATTRS_H
 #define SERVER_ATTRS_H
 
+#include <stdbool.h>
 #include "common/span.h"
 
 struct attrs;
 
-/* A key that was waited for is there; `value` is lent for the call. It may not call back into the store. */
+/* A key that was waited for is there; `value` is lent for the call, p NULL: it will not come. It may not call back into
+ * the store. */
 typedef void (*attrs_got_fn)(struct span value, void *arg);
 
 struct attrs *attrs_new(void); /* NULL: out of memory */
@@ -24,6 +26,10 @@ int attrs_put(struct attrs *a, struct span key, struct span value);
 int attrs_get(const struct attrs *a, struct span key, struct span *value);
 /* Call `got` once, when `key` is put. 0 or -ENOMEM. How many wait is the caller's to limit. */
 int attrs_wait(struct attrs *a, struct span key, attrs_got_fn got, void *arg);
+/* Does anybody wait? */
+bool attrs_is_awaited(const struct attrs *a);
+/* Nobody can put anything any more: tells all who wait. */
+void attrs_give_up(struct attrs *a);
 /* Forget the waits with this `arg`. */
 void attrs_withdraw(struct attrs *a, const void *arg);
 

@@ -67,6 +67,7 @@ void node_job_close(struct node_job *j)
     }
     uv_close((uv_handle_t *)&j->check, on_timer_closed);
     uv_close((uv_handle_t *)&j->slow, on_timer_closed);
+    uv_close((uv_handle_t *)&j->attr, on_timer_closed);
 }
 
 /* --- job, ready, go --------------------------------------------------------------------------------------------- */
@@ -224,8 +225,9 @@ void node_job_new(struct node *n, struct span body)
     j->node = n;
     uv_timer_init(n->loop, &j->check);
     uv_timer_init(n->loop, &j->slow);
-    j->check.data = j->slow.data = j;
-    j->handles = 2;
+    uv_timer_init(n->loop, &j->attr);
+    j->check.data = j->slow.data = j->attr.data = j;
+    j->handles = 3;
     n->handles++;
     j->next = n->jobs;
     n->jobs = j;

@@ -88,8 +88,7 @@ void node_port_refused(const struct pmi_conn *c, const char *why);
 int node_serve_open(struct node_job *j, struct err *err);
 void node_serve_close(struct node_job *j);
 void node_serve_free(struct serve *s);
-/* Its ranks may come. */
-void node_serve_start(struct node_job *j);
+void node_serve_start(struct node_job *j); /* its ranks may come */
 /* "ADDR:PORT" for COMMAND. */
 void node_serve_address(const struct node *n, char *out, size_t size);
 /* A connection has said who it is; one has closed; one was refused, which is said unless it was said often. */
@@ -101,8 +100,7 @@ void node_serve_broken(struct node_job *j);
 /* Have all ranks ended? Asked when COMMAND has, and of each that finalizes or goes. */
 void node_serve_check(struct node *n);
 void node_serve_command_over(struct node *n);
-/* The run is being ended. */
-void node_serve_end(struct node *n);
+void node_serve_end(struct node *n); /* the run is being ended */
 
 /* node_map.c: the job's keys, or its bell, for a task to map. Sends what it can of c->out, as send() does. */
 int node_map_offer(struct pmi_conn *c, enum session_map what);
@@ -129,6 +127,8 @@ void node_rank_gone(struct node_job *j);
 int node_check(struct node_job *j, const struct msg_in *m, struct err *err);
 int node_waits_from_child(struct node_job *j, struct span body, const struct msg_in *m, struct err *err);
 void node_left_from_child(struct node_job *j, struct span body);
+/* A request has been served, or a task is gone: who waits for a node attribute? */
+void node_attrs_arm(struct node_job *j);
 /* MSG_BROKEN: one barrier, or all. */
 int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err *err);
 

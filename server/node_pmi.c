@@ -352,6 +352,7 @@ static bool pmi_read(struct pmi_conn *c)
         return false;
     }
     pmi_conn_flush(c);
+    node_attrs_arm(c->job);
     if (c->job->serve != NULL && session_phase(c->session) == SESSION_FINALIZED)
         node_serve_check(c->job->node);
     return c->h.open;

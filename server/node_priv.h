@@ -110,6 +110,8 @@ struct node_job {
     struct err start_text; /* why a task could not be started */
     uv_timer_t check;      /* from an entry until it is asked whether the barrier can be complete */
     uv_timer_t slow;       /* looks for barriers that last */
+    uv_timer_t attr;       /* from the last that happened until it is asked whether a node attribute can still come */
+    bool attr_late;        /* for the second time */
     unsigned handles;      /* open loop handles; the memory goes with the last */
 };
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_stuck.c - barriers that can never be complete, because a member has ended or has left PMI for good
+/* node_stuck.c - barriers that can never be complete, because a member has ended or has left PMI for good, and node
+ * attributes that can never come for the same reason
  *
  * Only the node of that member knows for sure which rounds it has entered; only those where somebody waits know that
  * one is awaited. So once any rank is gone, a node where a round lasts, and which misses some of its own subtree, has
  * all nodes asked. Each keeps the question in mind, looks at those of its tasks that are gone, and at each that goes
  * later. What it finds is true for good: a rank that is gone enters nothing more.
  */
+#include "common/io/log.h"
 #include "server/barrier_msg.h"
+#include "server/blame.h"
 #include "server/group.h"
 #include "server/node_priv.h"
 
-#define CHECK_MS 100 /* nothing is asked about a round that is complete sooner */
+#define CHECK_MS 100          /* nothing is asked about a round that is complete sooner */
+#define ATTR_THREADS_MS 15000 /* without a request, until no other thread of a task is believed to put anything */
 
 bool node_barrier_misses(const struct task *t, const struct barrier_id *id, uint64_t round)
 {
@@ -18,9 +22,14 @@ bool node_barrier_misses(const struct task *t, const struct barrier_id *id, uint
            barriers_entered(t->job->barriers, id, t->slot) <= round;
 }
 
+static bool is_gone(const struct task *t)
+{
+    return t->state == TASK_ENDED || t->left;
+}
+
 static bool is_missing(const struct task *t, const struct barrier_id *id, uint64_t round)
 {
-    return (t->state == TASK_ENDED || t->left) && node_barrier_misses(t, id, round);
+    return is_gone(t) && node_barrier_misses(t, id, round);
 }
 
 static void say_stuck(const struct task *t, const struct barrier_id *id, uint64_t round)
@@ -115,13 +124,14 @@ void node_task_gone(struct task *t)
 {
     if (t->job->barriers != NULL)
         barriers_each_noted(t->job->barriers, on_noted, t);
+    node_attrs_arm(t->job);
 }
 
 void node_task_left(struct task *t)
 {
     struct node_job *j = t->job;
 
-    if (t->left || t->state == TASK_ENDED || j->closing)
+    if (is_gone(t) || j->closing)
         return;
     t->left = true;
     node_task_gone(t);
@@ -152,4 +162,73 @@ int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err 
     barriers_break(j->barriers, -EIO);
     node_serve_broken(j);
     return 0;
+}
+
+/* --- node attributes that nobody can put any more ---------------------------------------------------------------- */
+
+/* What a task may still put: something; what another of its threads may; nothing, as it waits, or is gone. */
+enum may_put { PUTS_ANY, PUTS_BY_THREAD, PUTS_WAITS, PUTS_NONE };
+
+static enum may_put may_put(const struct task *t, struct span *key)
+{
+    enum may_put may = t->conns == NULL ? PUTS_ANY : PUTS_WAITS;
+    bool threaded;
+
+    if (is_gone(t))
+        return PUTS_NONE;
+    for (const struct pmi_conn *c = t->conns; c != NULL; c = c->hh.next) {
+        *key = session_awaits_attr(c->session, &threaded);
+        if (key->p == NULL)
+            return PUTS_ANY;
+        if (threaded)
+            may = PUTS_BY_THREAD;
+    }
+    return may;
+}
+
+static void say_attr(struct task *t, struct span key)
+{
+    struct err text = {0};
+
+    err_set(&text, -EDEADLK, "waits for node attribute '%s', which nobody on its node can put any more",
+            log_escape(key));
+    node_task_failure(t, BLAME_UNFINALIZED, 1, text.text);
+}
+
+/* Of several that wait, for each other perhaps, one is named. */
+static void on_attr(uv_timer_t *h)
+{
+    struct node_job *j = h->data;
+    struct span key = SPAN_NONE, one;
+    struct task *who = NULL;
+    bool by_thread = false;
+
+    for (uint32_t i = 0; i < j->task_count; i++) {
+        enum may_put may = may_put(&j->task[i], &one);
+
+        if (may == PUTS_ANY)
+            return;
+        by_thread = by_thread || may == PUTS_BY_THREAD;
+        if (may != PUTS_NONE && who == NULL) {
+            who = &j->task[i];
+            key = one;
+        }
+    }
+    if (who == NULL)
+        return;
+    if ((by_thread && !j->attr_late) || j->node->paused) {
+        j->attr_late = true;
+        uv_timer_start(&j->attr, on_attr, ATTR_THREADS_MS, 0);
+        return;
+    }
+    say_attr(who, key);
+    if (j->job->keep_going)
+        attrs_give_up(j->attrs);
+}
+
+void node_attrs_arm(struct node_job *j)
+{
+    j->attr_late = false;
+    if (!j->closing && j->attrs != NULL && attrs_is_awaited(j->attrs))
+        uv_timer_start(&j->attr, on_attr, CHECK_MS, 0);
 }

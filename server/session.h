@@ -106,6 +106,9 @@ void session_spawn_done(struct session *s, uint32_t req, int rc, const char *kvs
 void session_mapping_known(struct session *s);
 
 enum session_phase session_phase(const struct session *s);
+/* The node attribute that it waits for, where it waits for nothing else and so can put none; p NULL: none. But where
+ * *threaded comes back true, another thread of its client may. */
+struct span session_awaits_attr(const struct session *s, bool *threaded);
 /* Some request of it has yet to be answered. */
 bool session_is_waiting(const struct session *s);
 /* Only while it is bound. */

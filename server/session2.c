@@ -107,6 +107,7 @@ static int cmd_fullinit(struct session *s, struct span payload, struct err *err)
         return rc;
     job = s->who.job;
     s->phase = SESSION_READY;
+    s->is_threaded = is_true(pmi2_get(payload, "threaded"));
     rc = begin(s, "fullinit-response");
     if (rc == 0)
         rc = buf_printf(&s->out, "pmi-version=2;pmi-subversion=0;rank=%u;size=%u;appnum=%u;", s->who.rank, job->size,
@@ -242,15 +243,15 @@ static void on_attr(struct span value, void *arg)
     struct span thrid = s->thrid;
 
     s->thrid = w->thrid;
-    (void)reply_value(s, "info-getnodeattr-response", value, 0, NULL);
+    (void)reply_value(s, "info-getnodeattr-response", value, value.p == NULL ? RC_FAIL : 0, "nobody_left");
     s->thrid = thrid;
     session_wait_over(w);
 }
 
 static int cmd_getnodeattr(struct session *s, struct span payload, struct err *err)
 {
-    struct waiting ask = {.kind = WAIT_ATTR, .wire = 2, .thrid = s->thrid}, *w;
     struct span key = field(s, payload, "key"), value = SPAN_NONE;
+    struct waiting ask = {.kind = WAIT_ATTR, .wire = 2, .thrid = s->thrid, .text = key}, *w;
     const char *msg;
     int code = session_check_key(key, &msg);
 

@@ -36,7 +36,7 @@ struct waiting {
     enum session_name_op op; /* of a name */
     uint32_t req;            /* of a name or spawn */
     struct span thrid;       /* raw; p NULL: none */
-    struct span text;        /* a name's service, or the name of the answer with the mapping */
+    struct span text;        /* a name's service, a node attribute's key, or the name of the answer with the mapping */
     struct barrier_id id;
 };
 
@@ -49,8 +49,9 @@ struct session {
     int wire;      /* 1 or 2 */
     bool has_junk; /* each frame has 6 bytes of rubbish at its end */
     bool is_warned;
-    bool has_bell; /* it was handed over */
-    int failed;    /* what session_feed() ended with, for good */
+    bool is_threaded; /* its client has said that several threads use it */
+    bool has_bell;    /* it was handed over */
+    int failed;       /* what session_feed() ended with, for good */
     uint32_t last_req;
     struct span thrid; /* of the request that is served or answered now, raw */
     struct waiting *waits, **waits_tail;

@@ -220,6 +220,22 @@ bool session_is_waiting(const struct session *s)
     return s->waits != NULL;
 }
 
+/* --- node attributes --------------------------------------------------------------------------------------------- */
+
+struct span session_awaits_attr(const struct session *s, bool *threaded)
+{
+    struct span key = SPAN_NONE;
+
+    *threaded = s->is_threaded;
+    for (const struct waiting *w = s->waits; w != NULL; w = w->next) {
+        if (w->kind != WAIT_ATTR)
+            return SPAN_NONE;
+        *threaded = *threaded || w->thrid.p != NULL;
+        key = w->text;
+    }
+    return key;
+}
+
 /* --- spawn ------------------------------------------------------------------------------------------------------ */
 
 static int answer_spawn(struct session *s, const struct waiting *w, const struct spawn_done *done)

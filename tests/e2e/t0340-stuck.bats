@@ -121,3 +121,68 @@ stuck() {
         leftovers
     done
 }
+
+# attr PREPARE LINE: two ranks on each of two nodes; on the second node PREPARE and then a wait for a node attribute.
+# `begin` is PMI-2's init, `get KEY` waits, `put KEY` puts. @ is the host.
+attr() {
+    local host
+    for host in login h1; do
+        run_pmi $([ $host = login ] || echo --bootstrap=rsh -H 'h[0-1]') $([ $host = h1 ] || echo --nodes=2) --ppn=2 \
+            "${attr_options[@]}" bash -c "$by_hand"'threaded=FALSE
+            begin() { say "cmd=init pmi_version=2 pmi_subversion=0"
+                frame "cmd=fullinit;pmijobid=x;pmirank=$PMI_RANK;threaded=$threaded;"; }
+            get() { frame "cmd=info-getnodeattr;key=$1;wait=TRUE;"; }
+            put() { frame "cmd=info-putnodeattr;key=$1;value=v;"; }
+            end() { frame "cmd=finalize;"; }
+            if [ $PMI_RANK -lt 2 ]; then begin; end; exit; fi
+            '"$1"
+        [ -z "$2" ] && expect_status 0 || expect_status 1
+        [ -z "$2" ] || expect_line "${2//@/$host}"
+        expect_lines_at_most $([ -z "$2" ] && echo 0 || echo 1)
+        leftovers
+    done
+}
+
+@test "PMI-2: a node attribute that nobody can put any more" {
+    local attr_options=() left="rank 3 on @ waits for node attribute 'k', which nobody on its node can put any more"
+    # The other has ended, before or after the question.
+    attr 'begin; put other; if [ $PMI_RANK = 3 ]; then get other; get k; fi; end' "$left"
+    attr 'begin; if [ $PMI_RANK = 3 ]; then get k; fi; sleep 0.4; end' "$left"
+    # It has left PMI for good and lives on; or has never said a word.
+    attr 'begin; if [ $PMI_RANK = 3 ]; then get k; fi; end; exec 3>&-; exec sleep 60' "$left"
+    attr '[ $PMI_RANK = 2 ] && exit; begin; get k; end' "$left"
+    # They wait for each other.
+    attr 'begin; get k$PMI_RANK; put k$((5 - PMI_RANK)); end' \
+        "rank 2 on @ waits for node attribute 'k2', which nobody on its node can put any more"
+}
+
+@test "PMI-2: a node attribute that can still come is waited for" {
+    local attr_options=()
+    # From a task that has finalized, and begins again.
+    attr 'begin; if [ $PMI_RANK = 3 ]; then get k; else end; sleep 0.5; begin; put k; fi; end' ''
+    # From another thread of the same task, which has said that it has some; the other task has ended.
+    attr 'threaded=TRUE; begin; if [ $PMI_RANK = 3 ]; then
+            ask="cmd=info-getnodeattr;thrid=1;key=k;wait=TRUE;"; printf "%6d%s" ${#ask} "$ask" >&3
+            sleep 0.5; put k; fi; end' ''
+}
+
+@test "PMI-2: a thread that waits for a node attribute is not believed for ever in another one" {
+    run_pmi --nodes=1 --ppn=2 bash -c "$by_hand"'
+        say "cmd=init pmi_version=2 pmi_subversion=0"; frame "cmd=fullinit;pmirank=$PMI_RANK;threaded=TRUE;"
+        [ $PMI_RANK = 0 ] || frame "cmd=info-getnodeattr;key=k;thrid=1;wait=TRUE;"
+        frame "cmd=finalize;"'
+    expect_status 1
+    expect_line "rank 1 on login waits for node attribute 'k', which nobody on its node can put any more"
+    expect_lines_at_most 1
+}
+
+@test "PMI-2, --keep-going: the get of a node attribute that cannot come fails" {
+    run_pmi -k --nodes=1 --ppn=2 bash -c "$by_hand"'
+        say "cmd=init pmi_version=2 pmi_subversion=0"; frame "cmd=fullinit;pmirank=$PMI_RANK;threaded=FALSE;"
+        [ $PMI_RANK = 0 ] || { frame "cmd=info-getnodeattr;key=k;wait=TRUE;"; echo "$line"; }
+        frame "cmd=finalize;"'
+    expect_status 1
+    expect_line "rank 1 on login waits for node attribute 'k', which nobody on its node can put any more"
+    expect_lines_at_most 1
+    [ "$output" = "cmd=info-getnodeattr-response;found=FALSE;rc=-1;errmsg=nobody_left;" ] || show_run "not answered"
+}

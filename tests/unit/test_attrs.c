@@ -74,6 +74,30 @@ Test(attrs, a_wait_can_be_withdrawn_and_the_last_place_is_used_again)
     attrs_free(a);
 }
 
+static void on_given_up(struct span value, void *arg)
+{
+    cr_expect_null(value.p);
+    on_got((struct span){"none", 4}, arg);
+}
+
+Test(attrs, those_who_wait_in_vain_are_told)
+{
+    struct attrs *a = attrs_new();
+    char x[] = "x", y[] = "y";
+
+    cr_expect(!attrs_is_awaited(a));
+    attrs_wait(a, span_of("k"), on_given_up, x);
+    attrs_wait(a, span_of("other"), on_given_up, y);
+    cr_expect(attrs_is_awaited(a));
+    attrs_give_up(a);
+    cr_expect_str_eq(heard, "x=none y=none ");
+    cr_expect(!attrs_is_awaited(a));
+    attrs_wait(a, span_of("k"), on_got, x); /* the list is as good as new */
+    attrs_put(a, span_of("k"), span_of("1"));
+    cr_expect_str_eq(heard, "x=none y=none x=1 ");
+    attrs_free(a);
+}
+
 Test(attrs, a_full_store_still_replaces)
 {
     struct attrs *a = attrs_new();

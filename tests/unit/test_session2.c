@@ -195,6 +195,41 @@ Test(session2, node_attributes_are_waited_for)
     rig_done(&r);
 }
 
+/* "KEY", or "KEY?" where another thread of the client may put it. */
+static const char *awaits(const struct rig *r, unsigned i)
+{
+    static char text[100];
+    bool threaded;
+    struct span key = session_awaits_attr(r->end[i].s, &threaded);
+
+    snprintf(text, sizeof(text), "%.*s%s", SPAN_FMT(key), key.p != NULL && threaded ? "?" : "");
+    return text;
+}
+
+Test(session2, it_is_known_who_can_do_nothing_but_wait_for_a_node_attribute)
+{
+    struct rig r;
+
+    rig_init2(&r, 3);
+    cr_expect_str_eq(awaits(&r, 0), "");
+    feed_frame(&r, 0, "cmd=info-getnodeattr;key=k;wait=TRUE;");
+    cr_expect_str_eq(awaits(&r, 0), "k");
+    feed_frame(&r, 1, "cmd=info-getnodeattr;thrid=1;key=k;wait=TRUE;");
+    cr_expect_str_eq(awaits(&r, 1), "k?");
+    feed_frame(&r, 1, "cmd=kvs-fence;thrid=2;");
+    cr_expect_str_eq(awaits(&r, 1), "");
+    feed_frame(&r, 2, "cmd=fullinit;pmirank=2;threaded=TRUE;");
+    feed_frame(&r, 2, "cmd=info-getnodeattr;key=k;wait=TRUE;");
+    cr_expect_str_eq(awaits(&r, 2), "k?");
+    take_frames(&r, 2);
+    attrs_give_up(r.job.attrs);
+    cr_expect_str_eq(take_frames(&r, 0), "cmd=info-getnodeattr-response;found=FALSE;rc=-1;errmsg=nobody_left;\n");
+    cr_expect_str_eq(take_frames(&r, 1),
+                     "cmd=info-getnodeattr-response;thrid=1;found=FALSE;rc=-1;errmsg=nobody_left;\n");
+    cr_expect_str_eq(awaits(&r, 0), "");
+    rig_done(&r);
+}
+
 Test(session2, a_spawned_job_knows_its_spawner_and_has_none_of_its_keys)
 {
     struct rig r;
