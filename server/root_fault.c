@@ -46,18 +46,9 @@ static void on_faulty(uv_timer_t *t)
             root_break_barriers(j);
 }
 
-static struct root_job *job_at(const struct root *r, uint32_t id)
-{
-    struct root_job *j = r->jobs;
-
-    while (j != NULL && j->id != id)
-        j = j->next;
-    return j;
-}
-
 static void blame(struct root *r, struct fault *f, uint32_t place)
 {
-    struct root_job *j = f->has_barrier ? job_at(r, f->job) : NULL;
+    struct root_job *j = f->has_barrier ? root_job_numbered(r, f->job) : NULL;
     char text[ERR_TEXT_MAX];
 
     if (j != NULL && (j->faulty || j->broken_sent)) /* a consequence, or the same at another node */

@@ -15,9 +15,23 @@ static void job_account_free(struct root_job *j)
     free(j);
 }
 
+/* Room for one more number: that of a power of two doubles it. */
+static int make_room(struct root *r)
+{
+    struct root_job **more;
+
+    if ((r->next_job & (r->next_job - 1)) != 0)
+        return 0;
+    more = realloc(r->job_at, (r->next_job == 0 ? 1 : 2 * (size_t)r->next_job) * sizeof(*more));
+    if (more == NULL)
+        return -ENOMEM;
+    r->job_at = more;
+    return 0;
+}
+
 struct root_job *root_job_new(struct root *r, struct job *job)
 {
-    struct root_job *j = calloc(1, sizeof(*j));
+    struct root_job *j = make_room(r) < 0 ? NULL : calloc(1, sizeof(*j));
 
     if (j == NULL) {
         job_free(job);
@@ -32,7 +46,8 @@ struct root_job *root_job_new(struct root *r, struct job *job)
         return NULL;
     }
     job->id = j->id;
-    r->next_job++;
+    r->job_at[r->next_job++] = j;
+    r->jobs_live++;
     if (job->connect != CONNECT_SERVE) /* else there is no output of theirs */
         r->task_total += job->size;
     j->next = r->jobs;
@@ -48,18 +63,19 @@ void root_jobs_free(struct root *r)
         next = j->next;
         job_account_free(j);
     }
+    free(r->job_at);
+}
+
+struct root_job *root_job_numbered(const struct root *r, uint64_t id)
+{
+    return id < r->next_job ? r->job_at[id] : NULL;
 }
 
 struct root_job *root_job_of(const struct root *r, const struct msg_in *m)
 {
     uint64_t id;
 
-    if (msg_get_u64(m, "job", 0, UINT32_MAX, &id, NULL) < 0)
-        return NULL;
-    for (struct root_job *j = r->jobs; j != NULL; j = j->next)
-        if (j->id == id)
-            return j;
-    return NULL;
+    return msg_get_u64(m, "job", 0, UINT32_MAX, &id, NULL) < 0 ? NULL : root_job_numbered(r, id);
 }
 
 struct msg_out *root_job_map(const struct root_job *j)
@@ -109,14 +125,6 @@ const struct root_job *root_job_at(const struct root *r, uint32_t task, uint32_t
     return j;
 }
 
-static bool all_over(const struct root *r)
-{
-    for (const struct root_job *j = r->jobs; j != NULL; j = j->next)
-        if (j->ended_count < j->size)
-            return false;
-    return true;
-}
-
 /* Lost before it was whole. */
 static void answer_late(struct root_job *j)
 {
@@ -130,12 +138,13 @@ static void job_ended(struct root_job *j)
 {
     struct root *r = j->root;
 
+    r->jobs_live--;
     if (j->id > 0)
         answer_late(j);
     j->state = JOB_OVER;
     if (r->phase < ROOT_RUNNING)
         return;
-    if (all_over(r)) {
+    if (r->jobs_live == 0) {
         root_drain(r);
     } else if (j != r->first) {
         root_send_map(r, MSG_JOB_OVER, root_job_map(j), false);

@@ -21,6 +21,7 @@ struct root_job *root_job_new(struct root *r, struct job *job);
 void root_jobs_free(struct root *r);
 /* The job that a message is about, by its number; NULL: none such. */
 struct root_job *root_job_of(const struct root *r, const struct msg_in *m);
+struct root_job *root_job_numbered(const struct root *r, uint64_t id);
 /* A message about the job. NULL: out of memory. */
 struct msg_out *root_job_map(const struct root_job *j);
 const char *root_host(const struct root_job *j, uint32_t rank);

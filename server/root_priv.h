@@ -64,7 +64,9 @@ struct root {
     void *arg;
     struct root_job *first; /* also the last of the list: */
     struct root_job *jobs;
-    struct root_job *served; /* --serve: the job of the ranks that come; the first one is COMMAND then. Else NULL */
+    struct root_job **job_at; /* [next_job], by number */
+    uint32_t jobs_live;       /* of which some rank has not ended */
+    struct root_job *served;  /* --serve: the job of the ranks that come; the first one is COMMAND then. Else NULL */
     uint32_t next_job, task_total;
     uint32_t spawn_node; /* where the next spawned job begins */
     struct names *names;
