@@ -84,7 +84,7 @@ static void on_visitor_msg(struct conn *c, unsigned type, struct span body, void
         rc = msg_get_u64(m, "place", 1, NODES_MAX, &place, NULL);
     msg_in_free(m);
     if (rc < 0 || topo_parent((uint32_t)place, j->fanout) != j->place || links_has(j->links, (uint32_t)place)) {
-        conn_close(c);
+        conn_reject(c, rc < 0 ? "no hello" : "its place is not below this one, or taken");
         return;
     }
     visitor_remove(v);
@@ -460,14 +460,25 @@ void join_node_state(const struct join_node *j, struct buf *out)
         dialer_state(j->dialer, out);
 }
 
+uint64_t join_node_all_in(struct join_node *j)
+{
+    struct strangers s = {0};
+
+    if (j->listener != NULL) {
+        s = listener_strangers(j->listener);
+        listener_close(j->listener);
+        j->listener = NULL;
+    }
+    return s.crowded + s.rejected;
+}
+
 void join_node_close(struct join_node *j)
 {
     if (j == NULL || j->closing)
         return;
     j->closing = true;
     dialer_close(j->dialer);
-    if (j->listener != NULL)
-        listener_close(j->listener);
+    listener_close(j->listener);
     for (struct visitor *v = j->visitors; v != NULL; v = v->next)
         conn_close(v->conn);
     if (j->root != NULL)

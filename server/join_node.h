@@ -35,6 +35,8 @@ int join_node_open(uv_loop_t *loop, const struct join_node_conf *conf, const str
                    struct join_node **out, struct err *err);
 /* While the root has not answered: what came of each of its addresses so far; nothing later. */
 void join_node_state(const struct join_node *j, struct buf *out);
+/* All are in their places: take no more children. How many strangers were dropped meanwhile. */
+uint64_t join_node_all_in(struct join_node *j);
 void join_node_close(struct join_node *j); /* memory goes with the loop's close callbacks */
 
 #endif

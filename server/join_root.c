@@ -293,7 +293,7 @@ static void guest_hello(struct guest *g, struct span body)
     int rc;
 
     if (g->place != 0 || g->held || msg_in_new(&m, body, &err) < 0) {
-        conn_close(g->conn);
+        conn_reject(g->conn, err.code < 0 ? err.text : "a second hello");
         return;
     }
     if ((rc = msg_get_u64(m, "run", 0, UINT32_MAX, &run, &err)) == 0 &&
@@ -302,8 +302,7 @@ static void guest_hello(struct guest *g, struct span body)
         rc = msg_get_bool(m, "attached", &g->attached, &err);
     msg_in_free(m);
     if (rc < 0) {
-        log_debug("hello from %s: %s", conn_peer(g->conn), err.text);
-        conn_close(g->conn);
+        conn_reject(g->conn, err.text);
         return;
     }
     g->run = (uint32_t)run;
@@ -321,7 +320,7 @@ static void on_guest_msg(struct conn *c, unsigned type, struct span body, void *
     if (type == MSG_HELLO)
         guest_hello(g, body);
     else if (g->place == 0 || g->leaving)
-        conn_close(g->conn);
+        conn_reject(g->conn, "a message out of turn");
     else if (type == MSG_LISTENING)
         seat_listens(g->owner, g->place, body);
     else if (type == MSG_PLACED)
@@ -343,10 +342,7 @@ static void on_guest_close(struct conn *c, const struct err *why, void *arg)
     maybe_free(j);
 }
 
-static const struct conn_ops guest_ops = {
-    .on_msg = on_guest_msg,
-    .on_close = on_guest_close,
-};
+static const struct conn_ops guest_ops = {.on_msg = on_guest_msg, .on_close = on_guest_close};
 
 /* The listener's connections come with the join as their argument; each gets a guest at its first event. */
 static void on_new_up(struct conn *c, void *arg)
@@ -479,19 +475,23 @@ int64_t join_root_node_at(const struct join_root *j, uint32_t place)
     return place >= 1 && place <= j->taken ? (int64_t)j->node[place] : -1;
 }
 
-void join_root_stop(struct join_root *j)
+struct strangers join_root_stop(struct join_root *j)
 {
+    struct strangers s = {0};
+
     if (j->listener != NULL) {
+        s = listener_strangers(j->listener);
         listener_close(j->listener);
         j->listener = NULL;
     }
+    return s;
 }
 
 void join_root_close(struct join_root *j)
 {
     if (j == NULL)
         return;
-    join_root_stop(j);
+    (void)join_root_stop(j);
     j->closing = true;
     for (struct guest *g = j->guests; g != NULL; g = g->next)
         conn_close(g->conn);

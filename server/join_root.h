@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <uv.h>
 #include "common/err.h"
+#include "common/io/listener.h"
 #include "common/io/tls.h"
 #include "server/links.h"
 
@@ -59,8 +60,8 @@ const uint32_t *join_root_nodes(const struct join_root *j);
 /* At any time: who has been given this place; -1: nobody. */
 int64_t join_root_node_at(const struct join_root *j, uint32_t place);
 
-/* Stop listening (all are wired, or the start failed). Idempotent. */
-void join_root_stop(struct join_root *j);
+/* Stop listening (all are wired, or the start failed): how many strangers there were. Again: none. */
+struct strangers join_root_stop(struct join_root *j);
 void join_root_close(struct join_root *j); /* memory goes with the loop's close callbacks */
 
 #endif

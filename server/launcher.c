@@ -63,7 +63,7 @@ void launcher_finish(struct launcher *l, int status)
     l->status = status;
     links_finish(l->links, true);
     if (l->join != NULL)
-        join_root_stop(l->join);
+        (void)join_root_stop(l->join);
     uv_timer_start(&l->last, on_last, LAST_MS, 0);
     check_end(l);
 }
@@ -102,6 +102,14 @@ static int64_t root_node_at(uint32_t place, void *arg)
     return l->join != NULL ? join_root_node_at(l->join, place) : -1;
 }
 
+/* The start has failed, perhaps as there were too many of them. Those with whom something else was wrong may have been
+ * the providers themselves, and whatever that was has been said. */
+static void tell_crowd(const struct launcher *l)
+{
+    if (l->strangers.crowded > 0)
+        root_tell_strangers(l->strangers.crowded + l->strangers.rejected);
+}
+
 /* All are in, or the start has failed. */
 static void root_start_over(void *arg)
 {
@@ -109,12 +117,13 @@ static void root_start_over(void *arg)
 
     uv_timer_stop(&l->progress);
     if (l->join != NULL)
-        join_root_stop(l->join);
+        l->strangers = join_root_stop(l->join);
     if (l->boot == NULL)
         return;
     if (boot_waiting(l->boot) == 0) {
         boot_done(l->boot);
     } else {
+        tell_crowd(l);
         boot_close(l->boot);
         l->boot = NULL;
     }
@@ -145,8 +154,16 @@ static void node_finished(void *arg)
     root_finished(((struct launcher *)arg)->root);
 }
 
+/* The listener has closed before the job was sent. */
+static uint64_t node_all_in(void *arg)
+{
+    const struct launcher *l = arg;
+
+    return l->strangers.crowded + l->strangers.rejected;
+}
+
 static const struct node_ops node_ops = {
-    .send_up = node_send_up, .up_full = node_up_full, .on_finished = node_finished};
+    .send_up = node_send_up, .up_full = node_up_full, .all_in = node_all_in, .on_finished = node_finished};
 
 static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
 {

@@ -30,6 +30,7 @@ struct launcher {
     struct links *links;
     struct node *node;
     struct join_root *join;
+    struct strangers strangers; /* when the listener has closed */
     struct bootstrap *boot;
     struct boot_conf boot_conf;
     struct boot_ops boot_ops;

@@ -387,7 +387,7 @@ static int from_child(struct node *n, int kid, unsigned type, struct span body, 
         return rc;
     rc = node_find_job(n, m, &j, err);
     if (rc == 0 && j != NULL && type == MSG_READY)
-        node_job_kid_ready(j, (uint32_t)kid);
+        node_job_kid_ready(j, (uint32_t)kid, m);
     else if (rc == 0 && j != NULL && type == MSG_WAITS)
         rc = node_waits_from_child(j, body, m, err);
     else if (rc == 0 && j != NULL)

@@ -23,6 +23,8 @@ struct node_ops {
     void (*send_up)(unsigned type, struct span body, bool data, void *arg);
     /* Hold back data for now? node_drain() says when it may go on. */
     bool (*up_full)(void *arg);
+    /* The first MSG_JOB: the tree is complete, nobody else is let in. How many strangers this node has dropped. */
+    uint64_t (*all_in)(void *arg);
     /* After MSG_END: this node's tasks and streams and all below it are done. */
     void (*on_finished)(void *arg);
 };

@@ -126,17 +126,27 @@ static int make_tree(struct node_job *nj, struct err *err)
 
 static void send_ready(struct node_job *j)
 {
+    struct msg_out *m;
+
     if (!j->ready || j->ready_sent)
         return;
     for (uint32_t i = 0; i < j->node->kid_count; i++)
         if (!j->kid_ready[i])
             return;
     j->ready_sent = true;
-    node_send_map(j->node, MSG_READY, node_job_map(j), false);
+    m = node_job_map(j);
+    if (m != NULL && j->node->strangers > 0)
+        msg_put_u64(m, "strangers", j->node->strangers);
+    j->node->strangers = 0;
+    node_send_map(j->node, MSG_READY, m, false);
 }
 
-void node_job_kid_ready(struct node_job *j, uint32_t kid)
+void node_job_kid_ready(struct node_job *j, uint32_t kid, const struct msg_in *m)
 {
+    uint64_t strangers;
+
+    if (!j->kid_ready[kid] && msg_get_u64(m, "strangers", 0, UINT32_MAX, &strangers, NULL) == 0)
+        j->node->strangers += strangers;
     j->kid_ready[kid] = true;
     send_ready(j);
 }
@@ -222,6 +232,8 @@ void node_job_new(struct node *n, struct span body)
         node_refuse(n, FAULT_PARENT, MSG_JOB, &err); /* whatever it was: it has no part here that could answer */
         return;
     }
+    if (n->jobs == NULL)
+        n->strangers += n->ops->all_in(n->arg);
     j->node = n;
     uv_timer_init(n->loop, &j->check);
     uv_timer_init(n->loop, &j->slow);

@@ -131,7 +131,8 @@ struct node {
     struct node_counters counters;
     struct msg_out *no_memory; /* a message that says so, made while there was some */
     uv_timer_t flush, silence;
-    unsigned handles; /* timers and jobs; the memory goes with the last */
+    uint64_t strangers; /* dropped here and below during the start; said with the first ready */
+    unsigned handles;   /* timers and jobs; the memory goes with the last */
 };
 
 /* A message that others wait for was refused (from: see fault.h), or could not be sent: the run ends, or with

@@ -206,7 +206,13 @@ static void on_finished(void *arg)
     p->finished = true; /* the parent closes when it has heard so from all of its children */
 }
 
-static const struct node_ops node_ops = {.send_up = send_up, .up_full = up_full, .on_finished = on_finished};
+static uint64_t all_in(void *arg)
+{
+    return join_node_all_in(((struct provider *)arg)->join);
+}
+
+static const struct node_ops node_ops = {
+    .send_up = send_up, .up_full = up_full, .all_in = all_in, .on_finished = on_finished};
 
 static void on_joined(uint32_t node, uint32_t place, void *arg)
 {

@@ -275,7 +275,7 @@ static int job_up(struct root_job *j, unsigned type, const struct msg_in *m, str
 {
     switch (type) {
     case MSG_READY:
-        root_ready(j->root, j);
+        root_ready(j->root, j, m);
         break;
     case MSG_OUTPUT:
         return root_output(j, m, err);

@@ -54,6 +54,8 @@ void root_close(struct root *r);
 
 /* Every provider is in its place. */
 void root_wired(struct root *r, const uint32_t *parents, const uint32_t *nodes, uint32_t places);
+/* One line for all of them: so many connections of strangers were dropped. */
+void root_tell_strangers(uint64_t count);
 /* The start failed; `text` is one line or several. */
 void root_start_failed(struct root *r, const char *text);
 /* A node went away before it was wired. */

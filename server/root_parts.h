@@ -36,7 +36,7 @@ void root_mark_ended(struct root_job *j, uint32_t rank);
 void root_job_over(struct root_job *j);
 
 /* root_start.c */
-void root_ready(struct root *r, struct root_job *j);
+void root_ready(struct root *r, struct root_job *j, const struct msg_in *m);
 
 /* root_serve.c */
 int root_serve_begin(struct root *r, struct err *err);

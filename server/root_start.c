@@ -80,8 +80,18 @@ static void let_go(struct root_job *j)
     root_send_map(j->root, MSG_GO, root_job_map(j), false);
 }
 
-void root_ready(struct root *r, struct root_job *j)
+void root_tell_strangers(uint64_t count)
 {
+    log_warn("%llu connection%s of strangers %s dropped during the start", (unsigned long long)count,
+             count == 1 ? "" : "s", count == 1 ? "was" : "were");
+}
+
+void root_ready(struct root *r, struct root_job *j, const struct msg_in *m)
+{
+    uint64_t strangers;
+
+    if (msg_get_u64(m, "strangers", 1, UINT64_MAX, &strangers, NULL) == 0)
+        root_tell_strangers(strangers);
     if (j != r->first && j != r->served) {
         root_spawn_ready(j);
         return;

@@ -249,6 +249,29 @@ void conn_close(struct conn *c)
     conn_shut_down(c);
 }
 
+void conn_reject(struct conn *c, const char *text)
+{
+    struct err why;
+
+    err_set(&why, -EPROTO, "%s", text);
+    conn_fail(c, &why);
+}
+
+const struct err *conn_why(const struct conn *c)
+{
+    return &c->why;
+}
+
+/* What we write is our own beginning until TLS has an answer to give. */
+enum conn_progress conn_progress(const struct conn *c)
+{
+    if (tls_is_up(c->tls))
+        return CONN_SECURED;
+    if (c->prologue_len < CONN_PROLOGUE_LEN)
+        return CONN_SILENT;
+    return c->stats.bytes_out > CONN_PROLOGUE_LEN ? CONN_ANSWERED : CONN_BEGUN;
+}
+
 void conn_pause_deadline(struct conn *c, bool paused)
 {
     c->paused = paused;

@@ -48,6 +48,16 @@ void conn_trust(struct conn *c);
 
 /* For the listener that counts strangers: called once, just before on_close. */
 void conn_set_gone(struct conn *c, void (*gone)(struct conn *c, void *arg), void *arg);
+/* Why it ends, which on_close will say; code 0 while it does not. */
+const struct err *conn_why(const struct conn *c);
+/* How far has a stranger come? */
+enum conn_progress {
+    CONN_SILENT,   /* has not said what a peer begins with */
+    CONN_BEGUN,    /* it has */
+    CONN_ANSWERED, /* its TLS has begun and was answered */
+    CONN_SECURED,  /* TLS is up */
+};
+enum conn_progress conn_progress(const struct conn *c);
 
 /* Queue a message of any length up to MESSAGE_MAX; `data`: behind control messages. Copies. 0, -ENOMEM (and it closes:
  * no message is left out), -EPIPE (closing). */
@@ -60,6 +70,8 @@ bool conn_is_full(const struct conn *c);
 /* Send what is queued, then close; idempotent. No message is delivered any more. `conn_close` drops what is queued. */
 void conn_finish(struct conn *c);
 void conn_close(struct conn *c);
+/* Close it at once for what the peer did: on_close gets -EPROTO and `text`. */
+void conn_reject(struct conn *c, const char *text);
 
 /* Deadlines off while the run is stopped by TSTP (see design). */
 void conn_pause_deadline(struct conn *c, bool paused);

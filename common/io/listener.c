@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/io/addrs.h"
-#include "common/io/log.h"
 #include "common/limits.h"
 #include "common/strv.h"
 #include "common/util.h"
@@ -49,7 +48,8 @@ struct listener {
     const struct conn_ops *ops; /* lent */
     void *arg;                  /* lent */
     struct stranger *oldest;
-    unsigned strangers, dropped;
+    unsigned strangers;
+    struct strangers turned_away;
 };
 
 /* ---- strangers ---- */
@@ -69,16 +69,26 @@ static void forget(struct listener *l, const struct conn *c)
     }
 }
 
+static bool is_rejected(const struct conn *c)
+{
+    int code = conn_why(c)->code;
+
+    return code == -EPROTO || code == -ETIMEDOUT || code == -E2BIG;
+}
+
 static void on_gone(struct conn *c, void *arg)
 {
-    forget(arg, c);
+    struct listener *l = arg;
+
+    l->turned_away.rejected += is_rejected(c);
+    forget(l, c);
 }
 
 static void drop(struct listener *l, struct conn *c)
 {
     forget(l, c);
     conn_close(c);
-    l->dropped++;
+    l->turned_away.crowded++;
 }
 
 static unsigned count_of(const struct listener *l, const uint8_t ip[16])
@@ -90,26 +100,31 @@ static unsigned count_of(const struct listener *l, const uint8_t ip[16])
     return n;
 }
 
-static struct conn *oldest_of(const struct listener *l, const uint8_t ip[16])
+/* Of those from `ip`, or of all (NULL), who has to go. Not the newest: it had no time yet. */
+static struct conn *victim_of(const struct listener *l, const uint8_t *ip, const struct stranger *newest)
 {
-    const struct stranger *s = l->oldest;
+    const struct stranger *worst = NULL;
 
-    while (memcmp(s->ip, ip, 16) != 0)
-        s = s->next;
-    return s->c;
+    for (const struct stranger *s = l->oldest; s != newest; s = s->next)
+        if ((ip == NULL || memcmp(s->ip, ip, 16) == 0) &&
+            (worst == NULL || conn_progress(s->c) < conn_progress(worst->c)))
+            worst = s;
+    assert(worst != NULL); /* there are more than one */
+    return worst->c;
 }
 
-static void keep_limits(struct listener *l, const struct stranger *newest)
+/* True where the address of the newest is over its own limit. */
+static bool keep_limits(struct listener *l, const struct stranger *newest)
 {
     const struct stranger *worst = l->oldest;
     unsigned most = 0;
 
     if (count_of(l, newest->ip) > newest->limit) {
-        drop(l, oldest_of(l, newest->ip));
-        return;
+        drop(l, victim_of(l, newest->ip, newest));
+        return true;
     }
     if (l->strangers <= PREAUTH_CONNS_MAX)
-        return;
+        return false;
     for (const struct stranger *s = l->oldest; s != NULL; s = s->next) {
         unsigned n = count_of(l, s->ip);
 
@@ -118,7 +133,8 @@ static void keep_limits(struct listener *l, const struct stranger *newest)
             worst = s;
         }
     }
-    drop(l, worst->c);
+    drop(l, victim_of(l, most > 1 ? worst->ip : NULL, newest));
+    return false;
 }
 
 static void ip_of(const union addr *a, uint8_t out[16])
@@ -162,27 +178,28 @@ static void pause_accepting(struct listener *l, uint64_t ms)
     uv_timer_start(&l->pause, accept_again, ms, 0);
 }
 
-static void take(struct listener *l, int fd, const union addr *peer)
+/* True where its address has too many. */
+static bool take(struct listener *l, int fd, const union addr *peer)
 {
     struct stranger *s = calloc(1, sizeof(*s)), **last = &l->oldest;
 
     if (s == NULL) {
         close(fd);
-        return;
+        return false;
     }
     ip_of(peer, s->ip);
     s->limit = limit_of(fd, s->ip);
     s->c = conn_new(l->pause.loop, fd, true, l->ctx, l->ops, l->arg);
     if (s->c == NULL) {
         free(s);
-        return;
+        return false;
     }
     conn_set_gone(s->c, on_gone, l);
     while (*last != NULL)
         last = &(*last)->next;
     *last = s;
     l->strangers++;
-    keep_limits(l, s);
+    return keep_limits(l, s);
 }
 
 static void on_ready(uv_poll_t *h, int status, int events)
@@ -198,7 +215,8 @@ static void on_ready(uv_poll_t *h, int status, int events)
         int fd = accept4(sock->fd, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd >= 0) {
-            take(l, fd, &peer);
+            if (take(l, fd, &peer))
+                return; /* one of its others had to go: hear them before the next one has to */
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -446,9 +464,13 @@ void listener_trusted(struct listener *l, struct conn *c)
     forget(l, c);
 }
 
-unsigned listener_dropped(const struct listener *l)
+struct strangers listener_strangers(const struct listener *l)
 {
-    return l->dropped;
+    struct strangers sum = l->turned_away;
+
+    for (const struct stranger *s = l->oldest; s != NULL; s = s->next)
+        sum.rejected += is_rejected(s->c); /* it may still read why */
+    return sum;
 }
 
 void listener_close(struct listener *l)
@@ -456,8 +478,6 @@ void listener_close(struct listener *l)
     if (l == NULL || l->closing)
         return;
     l->closing = true;
-    if (l->dropped > 0)
-        log_warn("%u connections of strangers to port %u were dropped: too many at once", l->dropped, l->port);
     while (l->oldest != NULL) {
         struct conn *c = l->oldest->c;
 

@@ -2,9 +2,10 @@
 /* listener.h - one port on every address asked for; strangers are kept within limits
  *
  * At most PREAUTH_CONNS_MAX connections that are not trusted yet, at most PREAUTH_CONNS_PER_ADDR an address (half of
- * all from this machine itself, where many played nodes are one address); over that the oldest of the address that has
- * most is dropped. While there are many, accepting slows down and the kernel's queue waits. One summary line for what
- * was dropped, not one each.
+ * all from this machine itself, where many played nodes are one address). Over that one of the address that has most
+ * is dropped: of those that have come least far the oldest, so that who only connects cannot push out a provider of the
+ * same host. While there are many, accepting slows down and the kernel's queue waits. Strangers are counted, not
+ * logged.
  */
 #ifndef COMMON_IO_LISTENER_H
 #define COMMON_IO_LISTENER_H
@@ -33,8 +34,12 @@ int listener_open(uv_loop_t *loop, const struct listener_conf *conf, struct list
 uint16_t listener_port(const struct listener *l);
 /* Tell it that a connection it accepted is now trusted, and no longer counts as a stranger. */
 void listener_trusted(struct listener *l, struct conn *c);
-/* How many strangers were dropped so far. */
-unsigned listener_dropped(const struct listener *l);
+/* How many strangers were dropped so far: for being too many, and for what they said or did not say in time. Who
+ * left by itself is not counted: so does each of a peer's attempts but the one that won. */
+struct strangers {
+    uint64_t crowded, rejected;
+};
+struct strangers listener_strangers(const struct listener *l);
 /* Stop listening; strangers' connections are closed. Freed when the loop has run its close callbacks. */
 void listener_close(struct listener *l);
 

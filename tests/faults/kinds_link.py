@@ -309,4 +309,4 @@ class Stranger(Helped):
         return 2 * WELL
 
     def outcomes(self):
-        return [UNHARMED, Outcome(0, rf"\d+ connections? of strangers to port {self.port} (was|were) dropped: .*")]
+        return [UNHARMED, Outcome(0, r"\d+ connections? of strangers (was|were) dropped during the start")]

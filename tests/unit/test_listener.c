@@ -151,14 +151,14 @@ Test(listener, ninth_of_an_address_costs_its_oldest, .init = setup)
     uv_run(&loop, UV_RUN_NOWAIT);
     for (int i = 0; i < PREAUTH_CONNS_PER_ADDR + 2; i++)
         fd[i] = call_from("127.0.0.2", listener_port(l));
-    while (listener_dropped(l) < 2)
+    while (listener_strangers(l).crowded < 2)
         uv_run(&loop, UV_RUN_ONCE);
     uv_run(&loop, UV_RUN_NOWAIT);
     cr_expect(is_hung_up(fd[0]) && is_hung_up(fd[1]));
     for (int i = 2; i < PREAUTH_CONNS_PER_ADDR + 2; i++)
         cr_expect_not(is_hung_up(fd[i]), "%d", i);
     cr_expect_not(is_hung_up(other));
-    cr_expect_eq(listener_dropped(l), 2);
+    cr_expect_eq(listener_strangers(l).crowded, 2);
     listener_close(l);
     finish();
     cr_expect_eq(closed, PREAUTH_CONNS_PER_ADDR + 3);
@@ -179,10 +179,10 @@ Test(listener, over_the_total_the_address_with_most_pays, .init = setup)
         snprintf(from, sizeof(from), "127.0.1.%d", 1 + i / 5);
         fd[i] = call_from(from, listener_port(l));
     }
-    while (listener_dropped(l) < 1)
+    while (listener_strangers(l).crowded < 1)
         uv_run(&loop, UV_RUN_ONCE);
     uv_run(&loop, UV_RUN_NOWAIT);
-    cr_expect_eq(listener_dropped(l), 1);
+    cr_expect_eq(listener_strangers(l).crowded, 1);
     cr_expect_not(is_hung_up(lone));
     cr_expect(is_hung_up(fd[0]));
     listener_close(l);
@@ -223,6 +223,65 @@ Test(listener, who_is_trusted_outlives_it, .init = setup)
     finish();
     cr_expect_eq(closed, 3);
     close(stranger);
+}
+
+static void on_secured(struct conn *c, void *arg)
+{
+    (void)c;
+    *(int *)arg = 1;
+}
+
+static void on_lost(struct conn *c, const struct err *why, void *arg)
+{
+    (void)c;
+    (void)why;
+    *(int *)arg = -1;
+}
+
+static const struct conn_ops slow_ops = {on_secured, on_msg, NULL, on_lost};
+
+Test(listener, who_has_come_further_is_not_the_one_to_go, .init = setup)
+{
+    struct listener *l = NULL;
+    struct conn *c;
+    int fd[20], state = 0;
+
+    cr_assert_eq(open_on(&l, NULL, 0, 0, NULL), 0);
+    c = conn_new(&loop, call_from("127.0.0.2", listener_port(l)), false, ctx, &slow_ops, &state);
+    while (state == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    for (int i = 0; i < 20; i++)
+        fd[i] = call_from("127.0.0.2", listener_port(l));
+    while (listener_strangers(l).crowded < 21 - PREAUTH_CONNS_PER_ADDR)
+        uv_run(&loop, UV_RUN_ONCE);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    cr_expect_eq(state, 1, "it was the oldest, and is still there");
+    cr_expect(is_hung_up(fd[0]));
+    cr_expect_not(is_hung_up(fd[19]));
+    conn_close(c);
+    listener_close(l);
+    finish();
+    for (int i = 0; i < 20; i++)
+        close(fd[i]);
+}
+
+Test(listener, strangers_that_leave_are_not_counted_those_that_are_wrong_are, .init = setup)
+{
+    struct listener *l = NULL;
+    int leaves, wrong;
+
+    cr_assert_eq(open_on(&l, NULL, 0, 0, NULL), 0);
+    leaves = call_from("127.0.0.2", listener_port(l));
+    wrong = call_from("127.0.0.3", listener_port(l));
+    cr_assert_eq(send(wrong, "GET / HTTP/1.0\r\n\r\n", 18, 0), 18);
+    close(leaves);
+    while (closed < 2)
+        uv_run(&loop, UV_RUN_ONCE);
+    cr_expect_eq(listener_strangers(l).rejected, 1);
+    cr_expect_eq(listener_strangers(l).crowded, 0);
+    listener_close(l);
+    finish();
+    close(wrong);
 }
 
 Test(listener, out_of_descriptors_it_waits_and_goes_on, .init = setup)
