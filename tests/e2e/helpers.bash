@@ -62,11 +62,12 @@ site_script() {
 }
 
 # start_pmi NAME ARG...: the same in the background, output in $BATS_TEST_TMPDIR/NAME.out and .err; end it by wait_pmi.
+# Its input is the file START_INPUT, if that is set.
 start_pmi() {
     local name=$1
     shift
     on login timeout --foreground -s KILL "$RUN_LIMIT" "$pmi_start" "$@" \
-        </dev/null >"$BATS_TEST_TMPDIR/$name.out" 2>"$BATS_TEST_TMPDIR/$name.err" 3>&- &
+        <"${START_INPUT:-/dev/null}" >"$BATS_TEST_TMPDIR/$name.out" 2>"$BATS_TEST_TMPDIR/$name.err" 3>&- &
     started[$name]=$!
 }
 declare -gA started=() # load is a function, so without -g it would be gone behind it
