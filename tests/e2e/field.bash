@@ -2,6 +2,37 @@
 # shellcheck shell=bash
 # field.bash - more for the tests of what users of other launchers ran into (load field, behind helpers)
 
+# A file may say another number here, and have a `prepare`, for what is there before a run, and a `tidy`, for what a
+# test can leave behind but the agent and changed files of hosts.
+hosts_needed=3
+setup_file() { need_hosts "$hosts_needed"; }
+
+setup() {
+    need_hosts "$hosts_needed"
+    prepare
+    clean_start
+}
+
+teardown() {
+    end_failed
+    tidy
+    hosts_files_back
+    rm -rf "$HOSTS_DIR/agent"
+}
+
+prepare() { :; }
+tidy() { :; }
+
+# refused LINE ARG...: bad use, of which nothing is started.
+refused() {
+    local line=$1
+    shift
+    run_pmi "$@" touch /root/ran
+    expect_status 2
+    expect_line "$line"
+    expect_lines_at_most 1
+}
+
 # agent: a folder with an `ssh` to be put in front of PATH. It notes its arguments, one file a call with one argument a
 # line, and how many of its kind run, does what was ordered for the host, and goes on as the real one. Nothing of it is
 # left from an earlier test.

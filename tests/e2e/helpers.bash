@@ -32,6 +32,21 @@ cable() {
 # come out, RUN_STATUS=-127 tells bats so, which takes it for a slip otherwise.
 run_pmi() { run ${RUN_STATUS:-} --separate-stderr on login timeout -s KILL "$RUN_LIMIT" "$pmi_start" "$@"; }
 
+# works RANKS ARG...: a run in which every rank gets what every rank has put, and not a word is said.
+works() {
+    local ranks=$1
+    shift
+    run_pmi "$@" "$client" init , exchange 1 10 0 new , finalize
+    exchanged "$ranks"
+}
+
+# Of a run that was begun in another way.
+exchanged() {
+    expect_status 0
+    [ "$output" = "exchange: $1 ranks, 1 rounds, all right" ] || show_run "not $1 ranks"
+    [ -z "$stderr" ] || show_run "words on standard error"
+}
+
 # run_env NAME=VALUE... -- ARG...: the same with more in its environment.
 run_env() {
     local vars=()

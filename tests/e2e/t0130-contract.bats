@@ -17,21 +17,6 @@ teardown() {
     true
 }
 
-# works RANKS ARG...: a run in which every rank gets what every rank has put.
-works() {
-    local ranks=$1
-    shift
-    run_pmi "$@" "$client" init , exchange 1 10 0 new , finalize
-    exchanged "$ranks"
-}
-
-exchanged() {
-    expect_status 0
-    [ "$output" = "exchange: $1 ranks, 1 rounds, all right" ] || show_run "not $1 ranks"
-    [ -z "$stderr" ] || show_run "words on standard error"
-    leftovers
-}
-
 # One value of the script's environment, as it noted it.
 noted() { sed -n "s/^$1=//p" "$HOSTS_DIR/noted"; }
 
@@ -54,6 +39,7 @@ END
         --port=30000-30100 --interface="$(on login hostname -I | cut -d' ' -f1)" --start-timeout=30s \
         "$client" init , exchange 1 10 0 new , finalize
     exchanged 6
+    leftovers
     [ "$(noted PMI_HOST)" = "$(on login hostname -I | cut -d' ' -f1)" ]
     [[ $(noted PMI_PORT) =~ ^30(0[0-9][0-9]|100)$ ]]
     [ "$(noted PMI_SIZE)" = 6 ]
@@ -111,6 +97,7 @@ head -c 2000000 /dev/urandom; head -c 20000 /dev/urandom >&2' >"$HOSTS_DIR/home/
     works 3 -H 'h[0-2]'
     run_env PATH="$(path_without_pdsh)" -- -H 'h[0-2]' "$client" init , exchange 1 10 0 new , finalize
     exchanged 3
+    leftovers
 }
 
 @test "pdsh is given few files to close; a single host needs no pdsh" {
@@ -129,6 +116,7 @@ END
     run_env PATH="$dir:$PATH" -- -H h0 "$client" init , exchange 1 10 0 new , finalize
     exchanged 1
     [ ! -e "$dir/limits" ] || show_run "pdsh for one host"
+    leftovers
 }
 
 @test "login shells csh and fish" {
@@ -139,6 +127,7 @@ END
         on login ssh h1 true # their files in the home are made now
         clean_start
         works 3 -H 'h[0-2]'
+        leftovers
         on h1 sh -c 'umount /etc/passwd; rm /dev/shm/passwd'
     done
     rm -rf "$HOSTS_DIR/home/.config" "$HOSTS_DIR/home/.local" "$HOSTS_DIR/home/.cache"
@@ -148,6 +137,7 @@ END
     works 3 -H h0,h0,h0
     works 2 -H root@h0,root@h1
     works 3 -H "$(on h0 hostname -I | cut -d' ' -f1),h1,$(on h2 hostname -I | cut -d' ' -f1)"
+    leftovers
 }
 
 @test "hosts and networks by IPv6" {
@@ -156,6 +146,7 @@ END
     for i in 0 1 2; do on "h$i" ip addr add "fd00:82::$i/64" dev eth0 nodad; done
     works 3 -H fd00:82::0,fd00:82::1,h2
     works 4 -H '[fd00:82::0],[fd00:82::1]:2,h2' --fanout=1 --interface=fd00:82::/64
+    leftovers
     on login ip addr del fd00:82::ff/64 dev br0
     for i in 0 1 2; do on "h$i" ip addr del "fd00:82::$i/64" dev eth0; done
 }
@@ -167,6 +158,7 @@ END
     works 3 -H 'h[0-2]' --interface="$address" --fanout=1 --rsh-fanout=1
     works 3 -H 'h[0-2]' --rsh-attach=yes --rsh-fanout=1
     for i in 1 2 3 4 5; do works 3 -H 'h[0-2]' --port=31000; done
+    leftovers
     run_pmi -H 'h[0-2]' --interface=nothing0 true
     expect_status 2
     expect_line "*'nothing0'*"

@@ -5,13 +5,11 @@ load field
 
 RUN_LIMIT=60
 
-setup_file() { need_hosts 4; }
+hosts_needed=4
 
-setup() {
-    need_hosts 4
+prepare() {
     mkdir -p "$HOSTS_DIR/home/.ssh"
     agent
-    clean_start
 }
 
 # ssh_config LINE...: for the user, about h2.
@@ -20,24 +18,9 @@ ssh_config() {
     chmod 600 "$HOSTS_DIR/home/.ssh/config"
 }
 
-teardown() {
-    end_failed
+tidy() {
     [ -z "${sshd:-}" ] || signal_on h2 TERM "$(on h2 pgrep -f sshd_chatty)" || true
-    rm -rf "$HOSTS_DIR/home/.ssh" "$HOSTS_DIR/agent"
-    hosts_files_back
-}
-
-# works RANKS ARG...: a run in which every rank gets what every rank has put.
-works() {
-    local ranks=$1
-    shift
-    run_pmi "$@" "$client" init , exchange 1 10 0 new , finalize
-    exchanged "$ranks"
-}
-
-exchanged() {
-    expect_status 0
-    [ "$output" = "exchange: $1 ranks, 1 rounds, all right" ] || show_run "not $1 ranks"
+    rm -rf "$HOSTS_DIR/home/.ssh"
 }
 
 # h2 has a second sshd, which shows a banner and would take a password.

@@ -5,17 +5,9 @@ load field
 
 RUN_LIMIT=60
 
-setup_file() { need_hosts 3; }
+prepare() { address=$(address_of login); }
 
-setup() {
-    need_hosts 3
-    address=$(address_of login)
-    clean_start
-}
-
-teardown() {
-    end_failed
-    hosts_files_back
+tidy() {
     on login sh -c 'ip link del extra0; true' 2>/dev/null
     [ -z "${h0:-}" ] || ipv4 add
 }
@@ -27,20 +19,8 @@ ipv4() {
     on h1 ip addr "$1" "$h1/16" dev eth0 2>/dev/null || true
 }
 
-# works RANKS ARG...: a run in which every rank gets what every rank has put, with a connection between two hosts of
-# their own.
-works() {
-    local ranks=$1
-    shift
-    run_pmi --fanout=1 "$@" "$client" init , exchange 1 10 0 new , finalize
-    exchanged "$ranks"
-}
-
-exchanged() {
-    expect_status 0
-    [ "$output" = "exchange: $1 ranks, 1 rounds, all right" ] || show_run "not $1 ranks"
-    [ -z "$stderr" ] || show_run "words on standard error"
-}
+# wired RANKS ARG...: it works with a connection between two hosts of their own.
+wired() { works "$1" --fanout=1 "${@:2}"; }
 
 # start_by_agent NAME ARG...; called N: so many logins have begun
 start_by_agent() {
@@ -53,16 +33,6 @@ start_by_agent() {
 
 called() { [ "$(find "$agent_dir/calls" -type f | wc -l)" -ge "$1" ]; }
 
-# refused LINE ARG...
-refused() {
-    local line=$1
-    shift
-    run_pmi "$@" touch /root/ran
-    expect_status 2
-    expect_line "$line"
-    expect_lines_at_most 1
-}
-
 @test "hosts that do not know the launcher by any name, or know it by a wrong one" {
     local host
     for host in h0 h1 h2; do
@@ -71,8 +41,8 @@ refused() {
         changed_hosts+=("$host")
     done
     clean_start
-    works 3 -H 'h[0-2]'
-    works 4 -H 'h[0-2],login'
+    wired 3 -H 'h[0-2]'
+    wired 4 -H 'h[0-2],login'
     leftovers
 }
 
@@ -80,7 +50,7 @@ refused() {
     local name
     hosts_file login "127.0.1.1 login login.bogus.example"
     clean_start
-    works 3 -H 'h[0-1],login'
+    wired 3 -H 'h[0-1],login'
     for name in login.bogus.example nobody; do
         run --separate-stderr on login unshare -u sh -c 'hostname "$1" && shift && exec "$@"' sh $name \
             "$pmi_start" --fanout=1 -H 'h[0-1]' "$client" init , exchange 1 10 0 new , finalize
@@ -100,8 +70,8 @@ refused() {
 }
 
 @test "localhost among other hosts is this machine" {
-    works 3 -H h0,localhost,h1
-    works 2 -H 127.0.0.1,h1
+    wired 3 -H h0,localhost,h1
+    wired 2 -H 127.0.0.1,h1
     leftovers
 }
 
@@ -146,10 +116,10 @@ exec '$build/bootstrap/pmi-start-rsh'
 END
     )
     clean_start
-    works 2 -H 'h[0-1]' --rsh-command="$script"
+    wired 2 -H 'h[0-1]' --rsh-command="$script"
     [ "$(<"$HOSTS_DIR/first")" = "$address" ]
-    works 2 -H 'h[0-1]' --interface="${address%.*.*}.0.0/16"
-    works 2 -H 'h[0-1]' --interface="$address"
+    wired 2 -H 'h[0-1]' --interface="${address%.*.*}.0.0/16"
+    wired 2 -H 'h[0-1]' --interface="$address"
     refused "*'nothing0'*extra0*" -H 'h[0-1]' --interface=nothing0
     refused "*'192.168.79.0/24'*$address (br0)*" -H 'h[0-1]' --interface=192.168.79.0/24
     refused "*'10.88.0.0/99'*" -H 'h[0-1]' --interface=10.88.0.0/99
@@ -166,8 +136,8 @@ END
     on h0 ip addr add fd00:83::10/64 dev eth0 nodad
     on h1 ip addr add fd00:83::11/64 dev eth0 nodad
     ipv4 del
-    works 2 -H 'fd00:83::10,root@[fd00:83::11]'
-    works 2 -H '[fd00:83::10],fd00:83::11' --interface=br0 --port=31700-31709
+    wired 2 -H 'fd00:83::10,root@[fd00:83::11]'
+    wired 2 -H '[fd00:83::10],fd00:83::11' --interface=br0 --port=31700-31709
     ipv4 add
     on login ip addr del fd00:83::ff/64 dev br0
     on h0 ip addr del fd00:83::10/64 dev eth0
@@ -180,8 +150,8 @@ END
 }
 
 @test "an interface that has another name on the hosts" {
-    works 3 -H 'h[0-2]' --interface=br0
-    works 3 -H 'h[0-2]' --interface="$address"
+    wired 3 -H 'h[0-2]' --interface=br0
+    wired 3 -H 'h[0-2]' --interface="$address"
     leftovers
 }
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What users of other launchers ran into: exit statuses, who is blamed, tasks that end early, barriers
 load helpers
+load field
 
 RUN_LIMIT=60
 
-setup_file() { need_hosts 2; }
-
-setup() { clean_start; }
+hosts_needed=2
 
 hosts=(--bootstrap=rsh -H 'h[0-1]')
 

@@ -6,19 +6,6 @@ load field
 
 RUN_LIMIT=60
 
-setup_file() { need_hosts 3; }
-
-setup() {
-    need_hosts 3
-    clean_start
-}
-
-teardown() {
-    end_failed
-    hosts_files_back
-    rm -rf "$HOSTS_DIR/agent"
-}
-
 file() { printf "$@" >"$HOSTS_DIR/list"; }
 
 # lists NAMES ARG...: --print-hosts gives these.
@@ -28,16 +15,6 @@ lists() {
     run_pmi --print-hosts "$@"
     expect_status 0
     [ "$output" = "${want// /$'\n'}" ] || show_run "not $want"
-}
-
-# refused LINE ARG...
-refused() {
-    local line=$1
-    shift
-    run_pmi "$@" touch /root/ran
-    expect_status 2
-    expect_line "$line"
-    expect_lines_at_most 1
 }
 
 names=(00a 7up n a-1-b c712f6n02 c000712f6n02 w.1.example w.2.example x20231231123456789012 x20231231123456789013

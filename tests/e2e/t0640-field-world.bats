@@ -5,18 +5,7 @@ load field
 
 RUN_LIMIT=60
 
-setup_file() { need_hosts 3; }
-
-setup() {
-    need_hosts 3
-    clean_start
-}
-
-teardown() {
-    end_failed
-    cable h2 up
-    rm -rf "$HOSTS_DIR/agent"
-}
+tidy() { cable h2 up; }
 
 ready() { [ "$(grep -c ready "$BATS_TEST_TMPDIR/$1")" = "$2" ]; }
 
