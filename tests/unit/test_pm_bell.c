@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <criterion/criterion.h>
-#include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include "client/pm.h"
 #include "server/ringer.h"
+#include "tests/unit/pm_server.h"
 
 TestSuite(pm_bell, .timeout = 20);
 
@@ -21,33 +15,28 @@ struct world {
     bool pmi2;
 };
 
-static void say(struct world *w, const char *text)
+/* As PMI-1 or PMI-2 has it. */
+static const char *whole(const struct world *w, const char *text)
 {
-    char frame[1024];
-    int n = w->pmi2 ? snprintf(frame, sizeof(frame), "%6zu%s", strlen(text), text)
-                    : snprintf(frame, sizeof(frame), "%s\n", text);
+    static char out[1024];
 
-    cr_assert_eq(write(w->server, frame, (size_t)n), n);
+    if (w->pmi2)
+        snprintf(out, sizeof(out), "%6zu%s", strlen(text), text);
+    else
+        snprintf(out, sizeof(out), "%s\n", text);
+    return out;
 }
 
-static void hand(struct world *w, const char *line)
+static void say(const struct world *w, const char *text)
 {
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    char frame[256];
-    int fd = ringer_fd(w->ringer), n = w->pmi2 ? snprintf(frame, sizeof(frame), "%6zu%s", strlen(line), line)
-                                               : snprintf(frame, sizeof(frame), "%s\n", line);
-    struct iovec bytes = {frame, (size_t)n};
-    struct msghdr m = {
-        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+    server_say(w->server, whole(w, text));
+}
 
-    control.head.cmsg_level = SOL_SOCKET;
-    control.head.cmsg_type = SCM_RIGHTS;
-    control.head.cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-    cr_assert_eq(sendmsg(w->server, &m, 0), n);
+static void hand(const struct world *w, const char *text)
+{
+    int fd = ringer_fd(w->ringer);
+
+    server_hand(w->server, whole(w, text), &fd, 1);
 }
 
 /* Waits for a request. */
@@ -67,17 +56,9 @@ static void fence(struct world *w, int code)
 
 static void begin(struct world *w, bool pmi2)
 {
-    char fd_text[32], map_text[48];
-    char *env[] = {fd_text, (char[]){"PMI_RANK=1"}, (char[]){"PMI_SIZE=2"}, map_text, NULL};
-    struct stat st;
-    int fd[2];
+    struct server_env env;
 
-    *w = (struct world){.pmi2 = false};
-    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-    cr_assert_eq(fstat(fd[0], &st), 0);
-    snprintf(fd_text, sizeof(fd_text), "PMI_FD=%d", fd[0]);
-    snprintf(map_text, sizeof(map_text), "PMI_KVS_MAP=%lld", (long long)st.st_ino);
-    w->server = fd[1];
+    *w = (struct world){.server = server_open(&env, 0)};
     cr_assert_eq(ringer_new(&w->ringer), 0);
     if (pmi2) {
         say(w, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0");
@@ -85,9 +66,9 @@ static void begin(struct world *w, bool pmi2)
         say(w, "cmd=fullinit-response;rank=1;size=2;appnum=0;rc=0;");
     } else {
         say(w, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1");
-        say(w, "cmd=maxes rc=0 kvsname_max=64 keylen_max=64 vallen_max=1024");
+        say(w, MAXES);
     }
-    cr_assert_eq(pm_open(&w->pm, env, pmi2, NULL), PM_OK);
+    cr_assert_eq(pm_open(&w->pm, env.v, pmi2, NULL), PM_OK);
     want_request(w, "cmd=init");
     for (int i = 0; i < WIRE_FIRST; i++) {
         say(w, pmi2 ? "cmd=kvs-fence-response;rc=0;" : "cmd=barrier_out rc=0");
@@ -98,13 +79,8 @@ static void begin(struct world *w, bool pmi2)
 
 static void end(struct world *w)
 {
-    int fd = w->pm.wire.fd;
-
-    pm_close(&w->pm);
+    server_close(&w->pm, w->server);
     ringer_free(w->ringer);
-    if (w->server >= 0)
-        close(w->server);
-    close(fd);
 }
 
 /* The other side of a barrier that is entered by its bell. */

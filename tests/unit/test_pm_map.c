@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <criterion/criterion.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include "client/pm.h"
 #include "common/kvmap.h"
 #include "server/kvs.h"
+#include "tests/unit/pm_server.h"
 
 TestSuite(pm_map, .timeout = 20);
 
-#define START1                                                                                                         \
-    "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n"                                                       \
-    "cmd=maxes rc=0 kvsname_max=64 keylen_max=64 vallen_max=1024\n"
 #define OVER_WIRE "cmd=get_result rc=0 value=over the wire\n"
 
 /* A server whose part is written in advance, and its keys. */
@@ -25,29 +17,14 @@ struct world {
     int server;
 };
 
-static void say(struct world *w, const char *text)
+static void say(const struct world *w, const char *text)
 {
-    cr_assert_eq(write(w->server, text, strlen(text)), (ssize_t)strlen(text));
+    server_say(w->server, text);
 }
 
-/* With descriptors. */
-static void hand(struct world *w, const char *text, const int *fd, size_t count)
+static void hand(const struct world *w, const char *text, const int *fd, size_t count)
 {
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(3 * sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec bytes = {(void *)(uintptr_t)text, strlen(text)};
-    struct msghdr m = {.msg_iov = &bytes,
-                       .msg_iovlen = 1,
-                       .msg_control = control.room,
-                       .msg_controllen = CMSG_SPACE(count * sizeof(int))};
-
-    control.head.cmsg_level = SOL_SOCKET;
-    control.head.cmsg_type = SCM_RIGHTS;
-    control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
-    memcpy(CMSG_DATA(&control.head), fd, count * sizeof(int));
-    cr_assert_eq(sendmsg(w->server, &m, 0), (ssize_t)strlen(text));
+    server_hand(w->server, text, fd, count);
 }
 
 static void want_requests(struct world *w, const char *text)
@@ -59,22 +36,15 @@ static void want_requests(struct world *w, const char *text)
     cr_expect_str_eq(got, text);
 }
 
-/* Connected over PMI-1, the first get to come. `off`: PMI_KVS_MAP names a socket so far from the one that it is. */
+/* Connected over PMI-1, the first get to come; `off` as of server_open(). */
 static void begin(struct world *w, int off)
 {
-    char fd_text[32], map_text[48];
-    char *env[] = {fd_text, (char[]){"PMI_RANK=1"}, (char[]){"PMI_SIZE=2"}, map_text, NULL};
-    struct stat st;
-    int fd[2];
+    struct server_env env;
 
-    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-    cr_assert_eq(fstat(fd[0], &st), 0);
-    snprintf(fd_text, sizeof(fd_text), "PMI_FD=%d", fd[0]);
-    snprintf(map_text, sizeof(map_text), "PMI_KVS_MAP=%lld", (long long)st.st_ino + off);
-    w->server = fd[1];
+    w->server = server_open(&env, off);
     w->kvs = kvs_new(2, 1, false);
-    say(w, START1);
-    cr_assert_eq(pm_open(&w->pm, env, false, NULL), PM_OK);
+    say(w, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n" MAXES "\n");
+    cr_assert_eq(pm_open(&w->pm, env.v, false, NULL), PM_OK);
     want_requests(w, "cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_maxes\n");
     say(w, "cmd=my_kvsname rc=0 kvsname=job\n");
     cr_assert_eq(pm_name(&w->pm, &(const char *){NULL}, NULL), PM_OK);
@@ -83,12 +53,8 @@ static void begin(struct world *w, int off)
 
 static void end(struct world *w)
 {
-    int fd = w->pm.wire.fd;
-
-    pm_close(&w->pm);
+    server_close(&w->pm, w->server);
     kvs_free(w->kvs);
-    close(w->server);
-    close(fd);
 }
 
 static void put(struct world *w, const char *key, const char *value)
