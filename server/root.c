@@ -19,11 +19,12 @@ static void on_kill(uv_timer_t *t);
 void root_send_map(struct root *r, unsigned type, struct msg_out *m, bool data)
 {
     struct span body;
+    int rc = m == NULL ? -ENOMEM : msg_out_done(m, &body);
 
-    if (m != NULL && msg_out_done(m, &body) == 0)
+    if (rc == 0)
         r->ops->send(type, body, data, r->arg);
     else
-        root_no_memory(r, type);
+        root_unsent(r, type, rc);
     msg_out_free(m);
 }
 

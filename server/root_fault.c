@@ -85,10 +85,11 @@ void root_refuse(struct root *r, unsigned type, const struct err *why)
         blame(r, &f, 0);
 }
 
-void root_no_memory(struct root *r, unsigned type)
+void root_unsent(struct root *r, unsigned type, int rc)
 {
-    struct fault f = {.from = FAULT_OWN, .type = type, .text = span_of("out of memory")};
+    struct fault f = {.from = FAULT_OWN, .type = type};
 
+    f.text = span_of(rc == -E2BIG ? "it is too long" : "out of memory");
     if (fault_is_awaited(type))
         blame(r, &f, 0);
 }

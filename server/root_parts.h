@@ -73,7 +73,7 @@ void root_say_lost(struct root *r);
 /* root_fault.c: a message that others wait for was refused by a node; by the launcher; could not be sent by it */
 void root_fault(struct root *r, const struct msg_in *m);
 void root_refuse(struct root *r, unsigned type, const struct err *why);
-void root_no_memory(struct root *r, unsigned type);
+void root_unsent(struct root *r, unsigned type, int rc);
 
 /* root_report.c: who is awaited */
 void root_ask(struct root *r, enum ask_why why, int sig);
