@@ -449,11 +449,21 @@ static int open_streams(struct root *r, bool input_handed, struct err *err)
     return rc < 0 ? rc : root_input_open(r->loop, &ic, &r->input, err);
 }
 
+static void init_timers(struct root *r)
+{
+    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->report};
+
+    for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+        uv_timer_init(r->loop, timers[i]);
+        timers[i]->data = r;
+        r->handles++;
+    }
+}
+
 int root_open(uv_loop_t *loop, struct root_conf *conf, const struct root_ops *ops, void *arg, struct root **out,
               struct err *err)
 {
     struct root *r = calloc(1, sizeof(*r));
-    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->report};
     int rc;
 
     if (r == NULL) {
@@ -463,11 +473,7 @@ int root_open(uv_loop_t *loop, struct root_conf *conf, const struct root_ops *op
     *r = (struct root){.loop = loop, .conf = conf->conf, .plan = conf->plan, .ops = ops, .arg = arg};
     r->first = root_job_new(r, conf->job);
     r->names = names_new();
-    for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
-        uv_timer_init(loop, timers[i]);
-        timers[i]->data = r;
-        r->handles++;
-    }
+    init_timers(r);
     rc = r->first == NULL || r->names == NULL ? err_set(err, -ENOMEM, "out of memory") : open_trace(r, err);
     if (rc == 0)
         rc = open_streams(r, conf->input_handed, err);

@@ -92,7 +92,8 @@ static void enter(struct session *s, struct waiting *w)
     struct barrier_id id = w->id;
     int rc;
 
-    memcpy(group, id.group.p, id.group.n);
+    if (id.group.n > 0)
+        memcpy(group, id.group.p, id.group.n);
     id.group.p = group;
     w->is_entered = true;
     rc = s->ops->barrier_in(s, &id, s->arg);
