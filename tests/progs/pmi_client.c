@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pmi_client.c - a task that does what it is told: PMI-1 without any MPI, good and bad behaviour, and ways to end
  *
- *     pmi_client [--style=mpich402|mpich|flux] STEP [ARG...] [, STEP [ARG...]]...
+ *     pmi_client [--style=mpich402|mpich|flux] [--pmi2] STEP [ARG...] [, STEP [ARG...]]...
  *
  * Steps run in order; at the end it exits 0. In arguments %r is the rank, %s the size. For example, a job of which
  * rank 1 leaves after PMI's init: `pmi_client init , on 1 , exit 0 , all , barrier , finalize`. A table below lists the
@@ -9,50 +9,26 @@
  * `pmi_client check STYLE REPLY LINE` only says whether that client takes LINE for a good REPLY (0), a failure (1), or
  * would not have it (90).
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tests/progs/pmi_conn.h"
+#include "tests/progs/pmi_acts.h"
 
 #define ARGS_MAX 5
-#define STATUS_WRONG 92 /* the server's answers are well formed but not right */
-
-static int number(const struct pmi *p, const char *text)
-{
-    char *end;
-    long n = strtol(text, &end, 10);
-
-    if (end == text || *end != '\0' || n < 0 || n > 1000000000)
-        pmi_die(p, 2, "'%s' is not a number", text);
-    return (int)n;
-}
-
-static void sleep_ms(int ms)
-{
-    struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
-
-    while (nanosleep(&left, &left) < 0 && errno == EINTR)
-        ;
-}
 
 static void do_init(struct pmi *p, char **arg)
 {
     (void)arg;
-    pmi_init(p);
+    pmi_dial(p);
+    (p->two ? pmi2_init : pmi_init)(p);
 }
 
 static void do_finalize(struct pmi *p, char **arg)
 {
     (void)arg;
-    if (pmi_ask(p, "finalize_ack", "cmd=finalize") != 0)
+    if ((p->two ? pmi2_ask(p, "finalize", "%s", "") : pmi_ask(p, "finalize_ack", "cmd=finalize")) != 0)
         pmi_die(p, STATUS_REFUSED, "finalize: '%s'", p->line);
 }
 
@@ -65,19 +41,45 @@ static void do_close(struct pmi *p, char **arg)
 static void do_barrier(struct pmi *p, char **arg)
 {
     (void)arg;
-    if (pmi_ask(p, "barrier_out", "cmd=barrier_in") != 0)
+    if ((p->two ? pmi2_ask(p, "kvs-fence", "%s", "") : pmi_ask(p, "barrier_out", "cmd=barrier_in")) == 0)
+        return;
+    if (!p->lenient)
         pmi_die(p, STATUS_WRONG, "barrier: '%s'", p->line);
+    printf("broken\n");
+    do_finalize(p, NULL);
+    exit(0);
+}
+
+/* group RANKS:TAG, of PMI-1.2. Whether it can be complete says nothing of later barriers, so that we go on. */
+static void do_group(struct pmi *p, char **arg)
+{
+    if (pmi_ask(p, "barrier_out", "cmd=barrier_in group=%s", arg[0]) != 0 && !p->lenient)
+        pmi_die(p, STATUS_WRONG, "barrier of %s: '%s'", arg[0], p->line);
+}
+
+/* From here on a barrier that cannot be complete is nothing unheard of: say `broken`, finalize, and end well. */
+static void do_lenient(struct pmi *p, char **arg)
+{
+    (void)arg;
+    p->lenient = true;
 }
 
 static void do_put(struct pmi *p, char **arg)
 {
-    if (pmi_ask(p, "put_result", "cmd=put kvsname=%s key=%s value=%s", p->kvsname, arg[0], arg[1]) != 0)
+    int rc = p->two ? pmi2_ask(p, "kvs-put", "key=%s;value=%s;", arg[0], arg[1])
+                    : pmi_ask(p, "put_result", "cmd=put kvsname=%s key=%s value=%s", p->kvsname, arg[0], arg[1]);
+
+    if (rc != 0)
         pmi_die(p, STATUS_WRONG, "put %s: '%s'", arg[0], p->line);
 }
 
 static int get(struct pmi *p, const char *key, char *value)
 {
-    int rc = pmi_ask(p, "get_result", "cmd=get kvsname=%s key=%s", p->kvsname, key);
+    int rc;
+
+    if (p->two)
+        return pmi2_ask(p, "kvs-get", "key=%s;", key) != 0 || !pmi2_field(p, "value", value);
+    rc = pmi_ask(p, "get_result", "cmd=get kvsname=%s key=%s", p->kvsname, key);
 
     if (rc == 0)
         pmi_field(p, "value", value);
@@ -122,9 +124,13 @@ static void do_missing(struct pmi *p, char **arg)
 /* Send a line of the caller's own and print the answer. */
 static void do_raw(struct pmi *p, char **arg)
 {
-    pmi_send(p, arg[0], strlen(arg[0]));
-    pmi_send(p, "\n", 1);
-    pmi_read_line(p);
+    if (p->two) {
+        pmi2_raw(p, arg[0]);
+    } else {
+        pmi_send(p, arg[0], strlen(arg[0]));
+        pmi_send(p, "\n", 1);
+        pmi_read_line(p);
+    }
     printf("%s\n", p->line);
 }
 
@@ -137,6 +143,11 @@ static void do_abort(struct pmi *p, char **arg)
     char line[READER_LINE_MAX];
     const char *name = p->reader->value_has_blanks ? "error_msg" : "message";
 
+    if (p->two) {
+        snprintf(line, sizeof(line), "cmd=abort;exitcode=%d;message=%.1000s;", code, arg[1]);
+        pmi2_raw(p, line);
+        pmi_die(p, STATUS_WRONG, "abort was answered: '%s'", p->line);
+    }
     if (p->reader->string_rc)
         snprintf(line, sizeof(line), "cmd=abort exitcode=%d\n", code);
     else
@@ -153,21 +164,16 @@ static void do_exit(struct pmi *p, char **arg)
     exit(number(p, arg[0]));
 }
 
-static void do_signal(struct pmi *p, char **arg)
-{
-    struct rlimit none = {0, 0};
-
-    fflush(NULL);
-    setrlimit(RLIMIT_CORE, &none);
-    signal(number(p, arg[0]), SIG_DFL);
-    raise(number(p, arg[0]));
-    pmi_die(p, 2, "signal %s did not end us", arg[0]);
-}
-
 static void do_sleep(struct pmi *p, char **arg)
 {
     fflush(NULL);
     sleep_ms(number(p, arg[0]));
+}
+
+static void do_hold(struct pmi *p, char **arg)
+{
+    fflush(NULL);
+    pmi_hold(p, number(p, arg[0]));
 }
 
 static void do_nap(struct pmi *p, char **arg)
@@ -197,78 +203,6 @@ static void do_longline(struct pmi *p, char **arg)
 {
     for (int left = number(p, arg[0]); left > 0; left -= 10)
         pmi_send(p, "cmd=xxxxxx", 10);
-}
-
-/* Not even TERM ends this process, nor those it daemonises from here on. */
-static void do_deaf(struct pmi *p, char **arg)
-{
-    (void)p;
-    (void)arg;
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-}
-
-/* What a trapped signal has to do; a handler may use no more than this. */
-static struct {
-    char line[64];
-    size_t len;
-    int status;
-} traps[NSIG];
-
-static void trapped(int sig)
-{
-    if (write(STDOUT_FILENO, traps[sig].line, traps[sig].len) < 0)
-        _exit(STATUS_WRONG);
-    if (traps[sig].status >= 0)
-        _exit(traps[sig].status);
-}
-
-/* trap SIGNAL TEXT STATUS|on: at that signal print TEXT, then exit STATUS or go on. A shell that loops around sleep(1)
- * is no such task: while its child is stopped behind vfork(2), it is not stopped itself.
- */
-static void do_trap(struct pmi *p, char **arg)
-{
-    struct sigaction sa = {.sa_handler = trapped, .sa_flags = SA_RESTART};
-    int sig = number(p, arg[0]);
-
-    if (sig >= NSIG || strlen(arg[1]) > sizeof(traps[sig].line) - 2)
-        pmi_die(p, 2, "trap: no such signal, or more text than a line");
-    traps[sig].len = (size_t)snprintf(traps[sig].line, sizeof(traps[sig].line), "%s\n", arg[1]);
-    traps[sig].status = strcmp(arg[2], "on") == 0 ? -1 : number(p, arg[2]);
-    if (sigaction(sig, &sa, NULL) < 0)
-        pmi_die(p, 2, "trap %d: %s", sig, strerror(errno));
-}
-
-static void be_daemon(int quiet)
-{
-    int null = open("/dev/null", O_RDWR);
-
-    setsid();
-    if (fork() != 0)
-        _exit(0);
-    for (int fd = 0; quiet && fd < 3; fd++)
-        dup2(null, fd);
-    for (int fd = 3; quiet && fd < 64; fd++)
-        close(fd);
-    sleep_ms(600 * 1000);
-    _exit(0);
-}
-
-/* daemonize N quiet|loud: N grandchildren in sessions of their own, which live for ten minutes. The loud ones hold on
- * to every descriptor: standard output, and the connection to the server.
- */
-static void do_daemonize(struct pmi *p, char **arg)
-{
-    fflush(NULL);
-    for (int i = number(p, arg[0]); i > 0; i--) {
-        pid_t pid = fork();
-
-        if (pid == 0)
-            be_daemon(strcmp(arg[1], "loud") != 0);
-        if (pid < 0 || waitpid(pid, NULL, 0) != pid)
-            pmi_die(p, 2, "fork: %s", strerror(errno));
-    }
 }
 
 /* A value that no two (rank, round) share; what the client at hand could put. */
@@ -389,7 +323,8 @@ static const struct step {
     {"longline", 1, do_longline}, {"deaf", 0, do_deaf},
     {"exchange", 4, do_exchange}, {"daemonize", 2, do_daemonize},
     {"mapping", 0, do_mapping},   {"info", 0, do_info},
-    {"trap", 3, do_trap},
+    {"trap", 3, do_trap},         {"group", 1, do_group},
+    {"lenient", 0, do_lenient},   {"hold", 1, do_hold},
 };
 
 /* %r and %s in place of rank and size; to be freed. */
@@ -468,6 +403,7 @@ static int check_line(const char *style, const char *reply, const char *line)
 int main(int argc, char **argv)
 {
     const struct reader *reader = reader_find("mpich402");
+    bool two = false;
     struct pmi p;
     int active = 1, first = 1;
 
@@ -475,11 +411,14 @@ int main(int argc, char **argv)
         return check_line(argv[2], argv[3], argv[4]);
     if (argc > 1 && strncmp(argv[1], "--style=", 8) == 0)
         reader = reader_find(argv[first++] + 8);
+    if (argc > first && strcmp(argv[first], "--pmi2") == 0)
+        two = ++first > 0;
     if (reader == NULL || first == argc) {
-        fprintf(stderr, "usage: pmi_client [--style=mpich402|mpich|flux] STEP [ARG...] [, STEP [ARG...]]...\n");
+        fprintf(stderr, "usage: pmi_client [--style=mpich402|mpich|flux] [--pmi2] STEP [ARG...] [, STEP...]...\n");
         return 2;
     }
     pmi_open(&p, reader);
+    p.two = two;
     srandom((unsigned)getpid());
     while (first < argc) {
         int end = first;

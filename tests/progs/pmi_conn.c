@@ -21,7 +21,8 @@ void pmi_open(struct pmi *p, const struct reader *reader)
     memset(p, 0, sizeof(*p));
     p->reader = reader;
     p->fd = env_int("PMI_FD", -1);
-    p->rank = env_int("PMI_RANK", 0);
+    p->id = env_int("PMI_ID", -1);
+    p->rank = env_int("PMI_RANK", p->id < 0 ? 0 : p->id);
     p->size = env_int("PMI_SIZE", 1);
 }
 
