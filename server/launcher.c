@@ -309,7 +309,7 @@ static void launcher_free(struct launcher *l)
 static int run(struct launcher *l, int keeper_fd)
 {
     struct err err = {0};
-    int rc = uv_loop_init(&l->loop);
+    int rc = process_loop_init(&l->loop);
 
     if (rc < 0) {
         log_error("cannot make an event loop: %s", uv_strerror(rc));

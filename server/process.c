@@ -2,6 +2,8 @@
 #include "server/process.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,21 @@ void process_protect(void)
 #ifndef __SANITIZE_ADDRESS__ /* the leak checker attaches to its own process */
     (void)prctl(PR_SET_DUMPABLE, 0);
 #endif
+}
+
+int process_loop_init(uv_loop_t *loop)
+{
+    int fd[3][2], n = 0, rc = 0;
+
+    /* A loop takes six, and where one of them cannot be had libuv may call abort(). */
+    while (n < 3 && (rc = pipe2(fd[n], O_CLOEXEC)) == 0)
+        n++;
+    rc = rc < 0 ? -errno : 0;
+    while (n-- > 0) {
+        close(fd[n][0]);
+        close(fd[n][1]);
+    }
+    return rc < 0 ? rc : uv_loop_init(loop);
 }
 
 int process_self_path(char **out, struct err *err)

@@ -367,7 +367,7 @@ static int provider_open(struct provider *p, int keeper_fd, pid_t keeper_pid, st
 static int provider_run(struct provider *p, int keeper_fd, pid_t keeper_pid)
 {
     struct err err = {0};
-    int rc = uv_loop_init(&p->loop);
+    int rc = process_loop_init(&p->loop);
 
     if (rc < 0) {
         say(p, "cannot make an event loop");

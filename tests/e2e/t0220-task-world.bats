@@ -183,3 +183,16 @@ print([n for n in range(3, 200) if os.path.exists("/proc/self/fd/%d" % n)], os.e
     [ "$status" = 0 ]
     [ "$output" = $'12\n12\n12' ]
 }
+
+@test "a limit of descriptors, however low, is said" {
+    local n
+    clean_start
+    for ((n = 4; n < 20; n++)); do
+        # shellcheck disable=SC2016 # for the shell on the host
+        run --separate-stderr on login sh -c 'exec 3>&- 4>&- 5>&- 6>&-; ulimit -n $0; exec "$@"' \
+            "$n" "$pmi_start" --nodes=2 true
+        [[ $status =~ ^(0|1|69|126)$ ]] || show_run "status $status with $n"
+        [ "$status" = 0 ] || [[ $stderr == *[Tt]'oo many open files'* ]] || show_run "$n"
+    done
+    leftovers
+}
