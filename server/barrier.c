@@ -340,6 +340,7 @@ void barriers_break(struct barriers *b, int rc)
     b->broken = rc;
     HASH_ITER(hh, b->known, x, next)
     {
+        x->noted = NOTED_ENOUGH;
         if (x->open != NULL)
             finish(b, x, rc);
     }
@@ -356,6 +357,7 @@ int barriers_break_one(struct barriers *b, const struct barrier_id *id, int rc)
     if (known < 0)
         return known;
     x->broken = rc;
+    x->noted = NOTED_ENOUGH; /* an entry is answered and not counted, so who goes now may well have entered */
     if (x->open != NULL)
         finish(b, x, rc);
     return 0;
@@ -383,6 +385,8 @@ bool barriers_note(struct barriers *b, const struct barrier_id *id, uint64_t rou
 {
     struct barrier *x = find(b, id);
 
+    if (b->broken < 0)
+        return false;
     /* What cannot be kept in mind may be asked for again and again, but is not forgotten. */
     if (x == NULL && (check_name(id, NULL) < 0 || remember(b, id, &x, NULL) < 0))
         return true;

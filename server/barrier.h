@@ -64,7 +64,7 @@ int barriers_child(struct barriers *b, const struct barrier_id *id, uint32_t kid
 /* The parent released (or failed) round `round`. -EPROTO: a round that this node has not sent up. */
 int barriers_release(struct barriers *b, const struct barrier_id *id, uint64_t round, int rc, struct err *err);
 /* From now on every barrier answers `rc` (< 0) at once, those that wait included (--keep-going and a rank is gone);
- * what comes from children or the parent is ignored. Not from inside the ops. */
+ * what comes from children or the parent is ignored, and nothing more is noted. Not from inside the ops. */
 void barriers_break(struct barriers *b, int rc);
 /* The same for one barrier alone. 0, or as barriers_enter() where it was never heard of. */
 int barriers_break_one(struct barriers *b, const struct barrier_id *id, int rc);

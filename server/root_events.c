@@ -10,6 +10,16 @@
 #include "server/barrier_msg.h"
 #include "server/root_priv.h"
 
+/* A rank's failure. That it has not finalized, or is missing in a barrier, follows from one that has been told. */
+static void blame_rank(struct root_job *j, uint32_t rank, enum blame_kind kind, int status, const char *text)
+{
+    /* As a rank of --serve one program may come after the other. */
+    if (kind == BLAME_UNFINALIZED && j->blamed[rank] && j != j->root->served)
+        return;
+    j->blamed[rank] = true;
+    root_blame(j->root, kind, status, text);
+}
+
 /* The end of one rank as a failure, where it is one. */
 static void judge(struct root_job *j, uint32_t rank, uint32_t pid, int status)
 {
@@ -19,10 +29,10 @@ static void judge(struct root_job *j, uint32_t rank, uint32_t pid, int status)
     if (WIFSIGNALED(status)) {
         snprintf(text, sizeof(text), "%s was killed by signal %d (%s)", name, WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
-        root_blame(j->root, BLAME_SIGNAL, 128 + WTERMSIG(status), text);
+        blame_rank(j, rank, BLAME_SIGNAL, 128 + WTERMSIG(status), text);
     } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
         snprintf(text, sizeof(text), "%s exited with status %d", name, WEXITSTATUS(status));
-        root_blame(j->root, BLAME_STATUS, WEXITSTATUS(status), text);
+        blame_rank(j, rank, BLAME_STATUS, WEXITSTATUS(status), text);
     }
 }
 
@@ -121,7 +131,7 @@ int root_failed(struct root_job *j, const struct msg_in *m, struct err *err)
         snprintf(line, sizeof(line), "%s %s", name, text);
     }
     free(text);
-    root_blame(j->root, (enum blame_kind)kind, (int)code, line);
+    blame_rank(j, (uint32_t)rank, (enum blame_kind)kind, (int)code, line);
     if (j == j->root->served && j->root->conf->keep_going) /* no exit of it will tell that it is lost */
         root_break_barriers(j);
     return 0;
@@ -327,7 +337,7 @@ int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err)
     root_who(j, (uint32_t)rank, 0, name, sizeof(name));
     barrier_text(&id, round, which, sizeof(which));
     snprintf(line, sizeof(line), "%s %s before %s", name, left ? "closed PMI" : "exited", which);
-    root_blame(j->root, BLAME_UNFINALIZED, 1, line);
+    blame_rank(j, (uint32_t)rank, BLAME_UNFINALIZED, 1, line);
     return 0;
 }
 

@@ -10,6 +10,7 @@ static void job_account_free(struct root_job *j)
     job_free(j->job);
     free(j->node_of);
     free(j->ended);
+    free(j->blamed);
     free(j->addr);
     free(j->errcodes);
     free(j);
@@ -40,8 +41,9 @@ struct root_job *root_job_new(struct root *r, struct job *job)
     *j = (struct root_job){.root = r, .job = job, .id = r->next_job, .size = job->size, .base = r->task_total};
     j->node_of = job_node_of(job);
     j->ended = calloc(job->size, sizeof(*j->ended));
+    j->blamed = calloc(job->size, sizeof(*j->blamed));
     j->errcodes = calloc(job->size, sizeof(*j->errcodes));
-    if (j->node_of == NULL || j->ended == NULL || j->errcodes == NULL) {
+    if (j->node_of == NULL || j->ended == NULL || j->blamed == NULL || j->errcodes == NULL) {
         job_account_free(j);
         return NULL;
     }

@@ -33,6 +33,7 @@ struct root_job {
     uint32_t *node_of; /* [size] */
     uint32_t *addr;    /* [size] under --serve: from where each rank came, 0: it has not */
     bool *ended;       /* [size] */
+    bool *blamed;      /* [size] its failure has been told */
     uint32_t ended_count;
     bool gone_sent, broken_sent;
     bool faulty; /* --keep-going: its barriers are to fail */

@@ -269,6 +269,18 @@ full() { ! timeout 2 sh -c 'printf x >>"$1"' sh "$BATS_TEST_TMPDIR/pipe"; }
     expect_line 'rank 0 on login: /no/such: No such file or directory'
 }
 
+@test "--keep-going: one line for a rank that failed, none for those that were told so and left" {
+    local wire
+    for wire in '' --pmi2; do
+        both 3 "rank 2 on @ $pid exited with status 3" -k "$client" $wire init , lenient \
+            , on 2 , sleep 300 , exit 3 , all , barrier , finalize
+        both 1 'rank 2 on @ exited before PMI finalize' -k "$client" $wire init , lenient \
+            , on 2 , sleep 300 , exit 0 , all , barrier , finalize
+    done
+    both 137 "rank 2 on @ $pid was killed by signal 9 (Killed)" -k --pmi-subversion=2 "$client" --style=mpich \
+        init , lenient , on 2 , sleep 300 , signal 9 , on 0 , group 0,2:7 , all , barrier , finalize
+}
+
 @test "rubbish and an endless line on a PMI connection" {
     both 1 "rank 2 on @ $pid sent rubbish on its PMI connection: *" "$client" init , on 2 , rubbish , all , sleep 60000
     both 1 "rank 2 on @ $pid sent rubbish on its PMI connection: *65536 bytes*" \

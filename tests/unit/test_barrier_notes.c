@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Of which barriers it is asked whether they can be complete, and what is remembered of that. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include "server/barrier.h"
 #include "server/barrier_msg.h"
@@ -79,6 +80,25 @@ Test(barrier_notes, who_is_awaited_and_what_is_noted)
     barriers_note_no_more(b, &one);
     cr_expect_not(barriers_note(b, &one, 6));
     cr_expect_str_eq(found(b, barriers_each_noted), "9:0 ");
+    barriers_free(b);
+}
+
+/* An entry into one that has failed is answered and not counted: nobody is to be missed in it. */
+Test(barrier_notes, of_what_has_failed_nothing_is_noted)
+{
+    static const struct barrier_ops ops = {two_need, two_up, two_release};
+    struct barriers *b = barriers_new(2, 1, &ops, NULL);
+    struct barrier_id one = {.set = 1, .group = span_of("WORLD")}, two = {.set = 2, .group = span_of("WORLD")};
+    struct barrier_id three = {.set = 3, .group = span_of("WORLD")};
+
+    barriers_note(b, &one, 0);
+    barriers_note(b, &two, 0);
+    barriers_break_one(b, &one, -EIO);
+    cr_expect_str_eq(found(b, barriers_each_noted), "2:0 ");
+    cr_expect_not(barriers_note(b, &one, 1));
+    barriers_break(b, -EIO);
+    cr_expect_str_eq(found(b, barriers_each_noted), "");
+    cr_expect_not(barriers_note(b, &three, 0));
     barriers_free(b);
 }
 
