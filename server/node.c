@@ -438,6 +438,10 @@ void node_child_lost(struct node *n, uint32_t place, const struct err *why)
     node_send_map(n, MSG_NODE_LOST, m, false);
     if (kid >= 0) {
         n->kid_finished[kid] = true;
+        for (struct node_job *j = n->jobs, *next; j != NULL; j = next) {
+            next = j->next; /* at the root this may be what the job has waited for to be over */
+            node_job_kid_ready(j, (uint32_t)kid, NULL);
+        }
         node_check_finished(n);
     }
 }

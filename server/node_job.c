@@ -131,7 +131,7 @@ static void send_ready(struct node_job *j)
     if (!j->ready || j->ready_sent)
         return;
     for (uint32_t i = 0; i < j->node->kid_count; i++)
-        if (!j->kid_ready[i])
+        if (!j->kid_ready[i] && !j->node->kid_finished[i]) /* one that is lost has no say any more */
             return;
     j->ready_sent = true;
     m = node_job_map(j);
@@ -145,7 +145,7 @@ void node_job_kid_ready(struct node_job *j, uint32_t kid, const struct msg_in *m
 {
     uint64_t strangers;
 
-    if (!j->kid_ready[kid] && msg_get_u64(m, "strangers", 0, UINT32_MAX, &strangers, NULL) == 0)
+    if (!j->kid_ready[kid] && m != NULL && msg_get_u64(m, "strangers", 0, UINT32_MAX, &strangers, NULL) == 0)
         j->node->strangers += strangers;
     j->kid_ready[kid] = true;
     send_ready(j);
@@ -286,6 +286,7 @@ static void send_started(struct node_job *j)
         if (j->task[i].no_start)
             ranks[count++] = j->task[i].rank;
     if (m != NULL) {
+        msg_put_u64(m, "place", j->node->conf.place);
         msg_put_u64(m, "count", j->task_count);
         msg_put_u32v(m, "ranks", ranks, count);
         if (count > 0)

@@ -19,7 +19,7 @@ int node_kid_index(const struct node *n, uint32_t place);
 void node_job_new(struct node *n, struct span body);
 void node_job_close(struct node_job *j);
 void node_job_unref(struct node_job *j);
-void node_job_kid_ready(struct node_job *j, uint32_t kid, const struct msg_in *m);
+void node_job_kid_ready(struct node_job *j, uint32_t kid, const struct msg_in *m); /* NULL: it is lost */
 /* A message of this job: a map with its number in it. NULL: out of memory. */
 struct msg_out *node_job_map(const struct node_job *j);
 void node_flush_exits(struct node *n);

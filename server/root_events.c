@@ -196,16 +196,21 @@ static bool below(const struct job *j, uint32_t place, uint32_t top)
     return place == top;
 }
 
-/* The ranks at or below a lost place have ended with it. */
-static void lose_ranks(struct root_job *j, uint32_t place)
+void root_lose_ranks(struct root_job *j, uint32_t place)
 {
     const struct root *r = j->root;
+    bool spawned = j->id > 0 && j != r->served;
 
-    if (r->conf->keep_going && r->phase == ROOT_RUNNING && j->ended_count < j->size)
-        root_break_barriers(j);
-    for (uint32_t rank = 0; rank < j->size; rank++)
-        if (!j->ended[rank] && below(r->first->job, r->place_of[j->node_of[rank]], place))
+    for (uint32_t rank = 0; rank < j->size; rank++) {
+        if (j->ended[rank] || !below(r->first->job, r->place_of[j->node_of[rank]], place))
+            continue;
+        if (r->conf->keep_going && r->phase == ROOT_RUNNING)
+            root_break_barriers(j);
+        if (spawned)
+            root_spawn_lost(j, rank);
+        else
             root_mark_ended(j, rank);
+    }
 }
 
 static void lose(struct root *r, const char *host, const char *text)
@@ -244,7 +249,7 @@ int root_place_lost(struct root *r, const struct msg_in *m, struct err *err)
         lose(r, r->plan->node[j->node_at[place]].host, why);
     r->place_lost[place] = true; /* a provider may announce itself what its parent sees then */
     for (struct root_job *rj = r->jobs; rj != NULL; rj = rj->next)
-        lose_ranks(rj, (uint32_t)place);
+        root_lose_ranks(rj, (uint32_t)place);
     return 0;
 }
 

@@ -13,6 +13,7 @@ static void job_account_free(struct root_job *j)
     free(j->blamed);
     free(j->addr);
     free(j->errcodes);
+    free(j->started);
     free(j);
 }
 
@@ -43,7 +44,8 @@ struct root_job *root_job_new(struct root *r, struct job *job)
     j->ended = calloc(job->size, sizeof(*j->ended));
     j->blamed = calloc(job->size, sizeof(*j->blamed));
     j->errcodes = calloc(job->size, sizeof(*j->errcodes));
-    if (j->node_of == NULL || j->ended == NULL || j->blamed == NULL || j->errcodes == NULL) {
+    j->started = calloc(job->size, sizeof(*j->started));
+    if (j->node_of == NULL || j->ended == NULL || j->blamed == NULL || j->errcodes == NULL || j->started == NULL) {
         job_account_free(j);
         return NULL;
     }

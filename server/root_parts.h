@@ -53,6 +53,8 @@ int root_spawn_refused(struct root_job *j, const struct msg_in *m, struct err *e
 /* Tell the asker, once, what became of it. */
 void root_spawn_answer(struct root_job *j);
 int root_spawn_started(struct root_job *j, const struct msg_in *m, struct err *err);
+/* The host of a rank of a spawned job is lost: where it has not come to its exec, it never will. */
+void root_spawn_lost(struct root_job *j, uint32_t rank);
 int root_name(struct root *r, const struct msg_in *m, struct err *err);
 
 /* root_events.c */
@@ -67,6 +69,8 @@ int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err);
 void root_break_barriers(struct root_job *j);
 void root_trace(struct root_job *j, const struct msg_in *m);
 void root_log(struct root *r, const struct msg_in *m);
+/* The ranks at or below a lost place have ended with it. */
+void root_lose_ranks(struct root_job *j, uint32_t place);
 /* All hosts lost so far as lines, the same reasons folded. */
 void root_say_lost(struct root *r);
 

@@ -43,6 +43,7 @@ struct root_job {
     uint32_t *errcodes; /* [size], as the asker is told them */
     bool failed;        /* some of its tasks could not be started */
     bool answered;      /* the asker has been told */
+    bool *started;      /* [size] */
     uint32_t started_count;
 };
 

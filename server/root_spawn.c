@@ -112,6 +112,9 @@ static int begin(struct root *r, const struct root_job *asking, const struct roo
     if (j == NULL)
         return err_set(err, -ENOMEM, "out of memory");
     j->asker = *a;
+    for (uint32_t place = 1; place < j->job->places; place++)
+        if (r->place_lost[place])
+            root_lose_ranks(j, place);
     rc = send_job(j, err);
     if (rc < 0) {
         j->answered = true; /* by the caller */
@@ -207,28 +210,57 @@ static void end_part(struct root_job *j)
     root_send_map(j->root, MSG_SIGNAL, m, false);
 }
 
-int root_spawn_started(struct root_job *j, const struct msg_in *m, struct err *err)
+static void note_started(struct root_job *j, uint32_t rank)
 {
-    char *text = NULL;
-    uint64_t count;
-    int rc;
+    j->started_count += !j->started[rank];
+    j->started[rank] = true;
+}
 
-    if (j->state != JOB_STARTING)
-        return 0;
-    rc = msg_get_u64(m, "count", 1, j->size, &count, err);
-    if (rc == 0 && msg_get_str(m, "text", &text, NULL) == 0)
-        rc = note_failures(j, m, 126, text, err);
-    free(text);
-    if (rc < 0)
-        return rc;
-    j->started_count += (uint32_t)count;
+static void check_started(struct root_job *j)
+{
     if (j->started_count < j->size)
-        return 0;
+        return;
     j->state = JOB_RUNNING;
     if (j->failed)
         end_part(j);
     root_spawn_answer(j);
+}
+
+int root_spawn_started(struct root_job *j, const struct msg_in *m, struct err *err)
+{
+    char *text = NULL;
+    uint64_t place;
+    int rc;
+
+    if (j->state != JOB_STARTING)
+        return 0;
+    rc = msg_get_u64(m, "place", 0, j->job->places - 1, &place, err);
+    if (rc == 0 && msg_get_str(m, "text", &text, NULL) == 0)
+        rc = note_failures(j, m, 126, text, err);
+    free(text);
+    if (rc < 0 || j->state != JOB_STARTING)
+        return rc;
+    for (uint32_t rank = 0; rank < j->size; rank++)
+        if (j->node_of[rank] == j->job->node_at[place])
+            note_started(j, rank);
+    check_started(j);
     return 0;
+}
+
+void root_spawn_lost(struct root_job *j, uint32_t rank)
+{
+    /* That the host is lost has been said. */
+    if (j->state < JOB_RUNNING && !j->started[rank]) {
+        j->failed = true;
+        j->errcodes[rank] = EXIT_HOST;
+    }
+    if (j->state == JOB_STARTING)
+        note_started(j, rank);
+    if (j->state == JOB_PREPARING) /* ended by the other nodes' being ready */
+        return;
+    root_mark_ended(j, rank);
+    if (j->state == JOB_STARTING)
+        check_started(j);
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------ */

@@ -104,6 +104,52 @@ interpreter: rc 0, errors in 2 of 2' ] || show_run "answers"
     leftovers
 }
 
+# Rank 0 asks for a job of 4 ranks once /tmp/go is there, and then for four of one rank. Rank 3, on h2, only waits.
+spawns_when_told() {
+    # shellcheck disable=SC2016 # for the task
+    local script='say() { printf "$1\n" >&$PMI_FD; read -r line <&$PMI_FD; echo "$line"; }
+        say "cmd=init pmi_version=1 pmi_subversion=1"
+        [ $PMI_RANK != 3 ] || sleep 600
+        if [ $PMI_RANK = 0 ]; then
+            until [ -e /tmp/go ]; do sleep 0.05; done
+            for n in 4 1 1 1 1; do
+                job="mcmd=spawn\nnprocs=$n\nexecname=true\ntotspawns=1\nspawnssofar=1\nargcnt=0"
+                say "$job\npreput_num=0\ninfo_num=0\nendcmd"
+            done
+        fi
+        say cmd=finalize'
+    start_pmi run "${four[@]}" -k --pmi-trace bash -c "$script"
+    wait_until 60 eval '[ "$(grep -c "rc=0 pmi_version" "$BATS_TEST_TMPDIR/run.out")" = 4 ]'
+}
+
+@test "--keep-going: a job that a lost host has a part in is answered, and what it has none in runs" {
+    local when
+    for when in before while; do
+        on login rm -f /tmp/go
+        spawns_when_told
+        if [ $when = before ]; then
+            signal_on h2 KILL "$(workers h2)"
+            wait_until 40 says run.err 'h2: lost: '
+            on login touch /tmp/go
+        else
+            signal_on h2 STOP "$(workers h2)"
+            on login touch /tmp/go
+            wait_until 40 says run.err ' 0 C .*mcmd=spawn'
+            signal_on h2 KILL "$(workers h2)"
+        fi
+        wait_pmi run
+        on login rm -f /tmp/go
+        expect_status 69
+        expect_line 'h2: lost: *'
+        # Of the four ranks one is on h2, and of the four single ones, too.
+        [ "$(grep -c '^cmd=spawn_result rc=0 errcodes=' <<<"$output")" = 2 ] || show_run "not two with errors"
+        [ "$(grep -c '^cmd=spawn_result rc=0$' <<<"$output")" = 3 ] || show_run "not three whole ones"
+        [ "$(grep -vE '^pmi-start: [0-9:.]+ [0-9.]+ [CS] ' <<<"$stderr" | grep -c '^pmi-start: ')" = 1 ] ||
+            show_run "more than the cause"
+        leftovers 5
+    done
+}
+
 @test "200 jobs, one after the other" {
     local steps=() i
     for ((i = 0; i < 200; i++)); do steps+=(, raw "$(request 2 true)"); done
