@@ -20,6 +20,7 @@ import kinds_link  # noqa: F401 (its kinds enter themselves)
 import kinds_process  # noqa: F401
 import kinds_room  # noqa: F401
 import kinds_stream  # noqa: F401
+import kinds_task  # noqa: F401
 from cluster import Cluster
 from trial import Trial
 

@@ -83,9 +83,6 @@ class Cluster:
         subprocess.run(self.enter(host) + list(words), check=False, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def address(self, host):
-        return "10.88.0.1" if host == LOGIN else f"10.88.1.{int(host[1:]) + 1}"
-
     def cable(self, host, state):
         """A host whose cable is out is silent, where one that crashed answers with resets."""
         subprocess.run(["ip", "-n", f"{self.prefix}login", "link", "set", f"v{host}", state], check=True)
@@ -147,7 +144,8 @@ class Cluster:
         """The processes of a run: lists by role. A provider's `waiter` is what the login started, while it is there."""
         every = self.processes()
         by_pid = {(p.host, p.pid): p for p in every}
-        roles = {name: [] for name in ("launcher", "own-keeper", "worker", "keeper", "waiter", "ssh", "sshd", "task")}
+        roles = {name: [] for name in ("launcher", "own-keeper", "worker", "keeper", "waiter", "ssh", "sshd", "task",
+                                     "command")}
         for p in every:
             provider = any(a.startswith("--pmi-port=") for a in p.args)
             parent = by_pid.get((p.host, p.ppid))
@@ -160,8 +158,14 @@ class Cluster:
                 roles["ssh"].append(p)
             elif p.comm == "sshd":
                 roles["sshd"].append(p)
-            elif parent is not None and parent.comm == "pmi-keeper" and self._is_task(p):
-                roles["task"].append(p)
+            elif p.comm == "pmi_client" and parent is not None and parent.comm != "pmi-keeper":
+                if self._has(p, "PMI_ID=") and not self._has(p, "PMI_RANK="):
+                    roles["task"].append(p)  # a rank from elsewhere
+            elif parent is not None and parent.comm == "pmi-keeper" and p.leads and p.comm != "pmi-start":
+                if self._has(p, "PMI_RANK="):
+                    roles["task"].append(p)
+                elif self._has(p, "PMI_PORT="):
+                    roles["command"].append(p)  # of --serve; or a script that logs in
             elif p.comm == "pmi-start" and provider and self._waits_for_worker(p, every):
                 roles["waiter"].append(p)
         return roles
@@ -170,5 +174,5 @@ class Cluster:
     def _waits_for_worker(proc, every):
         return any(c.ppid == proc.pid and c.host == proc.host and c.comm == "pmi-start" for c in every)
 
-    def _is_task(self, proc):
-        return proc.leads and proc.comm != "pmi-start" and any(v.startswith("PMI_RANK=") for v in self.environ(proc))
+    def _has(self, proc, variable):
+        return any(v.startswith(variable) for v in self.environ(proc))

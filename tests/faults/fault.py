@@ -11,7 +11,7 @@ import signal
 import time
 
 from cluster import LOGIN
-from shape import Shape
+from shape import Shape, address
 
 GRACE = 1.0  # --kill-grace of every run
 GONE = GRACE + 5.0  # behind which nothing may be left
@@ -55,6 +55,11 @@ def not_started(host):
     return Outcome(69, f"{host}: (login|start|connect): .*", f"{host}: lost: .*")
 
 
+def not_come():
+    """Of --serve: some that are waited for were not there."""
+    return Outcome(1, r"ranks? [\d,-]+ (has|have) not come.*")
+
+
 class Fault:
     name = "?"
     weight = 1
@@ -64,10 +69,11 @@ class Fault:
     ends_run = True  # where it strikes while tasks run, they need not come to their end by themselves
     own = None
     passive = False  # it is in the run itself or in its surroundings, from the start
+    bare = False  # its tasks are its own, and no pmi_client
 
     def __init__(self, rng):
         self.rng = rng
-        self.shape = Shape(rng, self.kinds, self.own)
+        self.shape = Shape(rng, self.kinds, self.own, self.bare)
         self.moment = rng.choice(self.moments)
         self.delay = rng.random()
         self.target = ""
@@ -79,10 +85,14 @@ class Fault:
     # --- what the run is
 
     def endless(self):
+        """Or, with --keep-going, long enough."""
         return self.ends_run and self.moment == "run"
 
     def task(self, client):
-        return [client] + (self.shape.endless() if self.endless() else self.shape.finite())
+        shape = self.shape
+        if self.endless():
+            return shape.command(client, shape.endless(), shape.child_endless())
+        return shape.command(client, shape.finite())
 
     def options(self):
         return []
@@ -153,8 +163,28 @@ class Fault:
 
     def complete(self, run):
         """What else must be so where the run has ended with 0: every task came to its end, and that was seen."""
-        done = run.count("done")
-        return "" if done == self.shape.ranks else f"{done} of {self.shape.ranks} tasks said that they are done"
+        done, children = run.count("done"), run.count("child-done")
+        if done != self.shape.ranks:
+            return f"{done} of {self.shape.ranks} tasks said that they are done"
+        refused = any("cannot be spawned" in line or "is refused" in line for line in run.own_lines())
+        if children != (0 if refused else self.shape.spawned):
+            return f"{children} of {self.shape.spawned} spawned tasks said that they are done"
+        return ""
+
+    def survived(self, run, victims):
+        """With --keep-going all but so many come to their end, too, as far as they get."""
+        ended = run.count("done") + run.count("broken") + run.count("child-done")
+        all_of_them = self.shape.ranks + self.shape.spawned
+        return "" if ended >= all_of_them - victims else f"only {ended} of {all_of_them} tasks went on to their end"
+
+    def went_on(self, run):
+        """What else must be so with --keep-going where the status is not 0."""
+        return ""
+
+    def ranks_lost(self):
+        """Of --serve: those of this host, in one of the ways in which a connection ends."""
+        ranks = "|".join(str(r) for r in self.shape.ranks_at(self.host))
+        return Outcome(1, rf"rank ({ranks}) at {address(self.host)} (closed PMI before finalize|was lost before .*)")
 
     def says(self):
         """What it was, for the report."""

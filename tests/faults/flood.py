@@ -2,12 +2,17 @@
 """flood.py RANK reads|ends - a task: RANK asks 20,000 times before it reads, or never reads; all others do as usual"""
 import os
 import select
+import socket
 import sys
 import time
 
 MANY = 20000
-fd = int(os.environ["PMI_FD"])
 rank = os.environ["PMI_RANK"]
+if "PMI_FD" in os.environ:
+    fd = int(os.environ["PMI_FD"])
+else:
+    address, _, port = os.environ["PMI_PORT"].partition(":")
+    fd = socket.create_connection((address, int(port))).detach()
 pipe = os.fdopen(os.dup(fd), "rb")
 
 
@@ -29,6 +34,10 @@ def write_what_fits(data):
     return data
 
 
+if "PMI_FD" not in os.environ:
+    ask(b"cmd=initack pmiid=" + os.environ["PMI_ID"].encode())
+    for _ in range(3):
+        pipe.readline()
 ask(b"cmd=init pmi_version=1 pmi_subversion=1")
 ask(b"cmd=barrier_in")
 if rank == sys.argv[1]:

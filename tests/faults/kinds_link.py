@@ -6,8 +6,9 @@ import sys
 import time
 
 from cluster import LOGIN
-from fault import GONE, LOST, UNHARMED, WELL, Fault, FromTheStart, Outcome, kind, lost, not_started
+from fault import GONE, LOST, UNHARMED, WELL, Fault, FromTheStart, Outcome, kind, lost, not_come, not_started
 from relay import MARK
+from shape import address
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOSTS = ("h0", "h1", "h2")
@@ -41,6 +42,7 @@ def no_rules(cluster, host):
 class CutForGood(OnLink):
     name = "cut-for-good"
     weight = 1.2
+    kinds = ("rsh", "serve")
     slow = True
 
     def __init__(self, rng):
@@ -65,8 +67,11 @@ class CutForGood(OnLink):
         return LOST + GONE  # on its other side, from when it was cut; and what ssh has to do with it
 
     def outcomes(self):
-        gone = lost(self.host)
+        serve = self.shape.kind == "serve"
+        gone = self.ranks_lost() if serve else lost(self.host)
         if self.met == "start":
+            if serve:
+                return [gone, not_come()]
             return [not_started(self.host), Outcome(69, f"{self.host}: lost: .*", MOVED)]
         return [gone] if self.endless() else [gone, UNHARMED]
 
@@ -75,6 +80,7 @@ class CutForGood(OnLink):
 class CutForAWhile(OnLink):
     name = "cut"
     weight = 8
+    kinds = ("rsh", "serve")
     ends_run = False
 
     def __init__(self, rng):
@@ -97,6 +103,10 @@ class CutForAWhile(OnLink):
 
 
 class BadNetwork(FromTheStart, OnLink):
+    def options(self):
+        """Logins of ranks may take long then."""
+        return ["--start-timeout=60s"] if self.shape.kind == "serve" else []
+
     def outcomes(self):
         return [UNHARMED]
 
@@ -105,6 +115,7 @@ class BadNetwork(FromTheStart, OnLink):
 class Loss(BadNetwork):
     name = "loss"
     weight = 5
+    kinds = ("rsh", "serve")
 
     def __init__(self, rng):
         super().__init__(rng)
@@ -130,6 +141,7 @@ class Loss(BadNetwork):
 class Rate(BadNetwork):
     name = "rate"
     weight = 4
+    kinds = ("rsh", "serve")
 
     def __init__(self, rng):
         super().__init__(rng)
@@ -219,6 +231,7 @@ class Relay(Helped):
 
     name = "relay"
     weight = 9
+    kinds = ("rsh", "serve")
     helper_port = 5599
 
     def __init__(self, rng):
@@ -227,6 +240,8 @@ class Relay(Helped):
         self.way = rng.choice(("delay", "delay", "stall", "cut", "flip", "mute"))
         if self.way == "mute" and rng.random() < 0.75:
             self.way = "cut"
+        if self.shape.kind == "serve" and self.way in ("flip", "mute"):
+            self.way = "cut"  # nothing proves what comes, and a peer that only says nothing may do so
         self.seconds = rng.choice((0.01, 0.05, 0.2)) if self.way == "delay" else rng.choice((0.2, 1, 3))
         self.ends_run = self.way in ("cut", "flip", "mute")
         self.slow = self.way == "mute"
@@ -241,7 +256,7 @@ class Relay(Helped):
         return self.ends_run and self.moment == "run" and self.way != "flip"
 
     def prepare(self, cluster):
-        self.start_helper(cluster, "relay.py", cluster.address(LOGIN), self.port, self.helper_port)
+        self.start_helper(cluster, "relay.py", address(LOGIN), self.port, self.helper_port)
         self.helper.stdout.readline()
         rules(cluster, self.host, f"tcp dport {self.port} meta mark != {MARK} redirect to :{self.helper_port}",
               hook="output", kind_of="nat")
@@ -267,9 +282,10 @@ class Relay(Helped):
     def outcomes(self):
         if self.way in ("delay", "stall"):
             return [UNHARMED]
-        right = [lost(self.host)]
+        serve = self.shape.kind == "serve"
+        right = [self.ranks_lost() if serve else lost(self.host)]
         if self.met == "start":
-            right += [not_started(self.host)]
+            right += [not_come() if serve else not_started(self.host)]
         if not self.endless():
             right += [UNHARMED]
         return right
@@ -281,6 +297,7 @@ class Stranger(Helped):
 
     name = "stranger"
     weight = 5
+    kinds = ("rsh", "serve")
     passive = True
     moments = ("start",)
     ends_run = False
@@ -294,7 +311,7 @@ class Stranger(Helped):
         return [f"--port={self.port}"]
 
     def prepare(self, cluster):
-        self.start_helper(cluster, "stranger.py", self.mode, cluster.address(LOGIN), self.port)
+        self.start_helper(cluster, "stranger.py", self.mode, address(LOGIN), self.port)
 
     def wait_moment(self, run):
         pass
@@ -309,4 +326,6 @@ class Stranger(Helped):
         return 2 * WELL
 
     def outcomes(self):
+        if self.shape.kind == "serve":
+            return [UNHARMED, Outcome(0, rf"a connection from {address(self.host)} is refused: .*")]
         return [UNHARMED, Outcome(0, r"\d+ connections? of strangers (was|were) dropped during the start")]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """kinds_process.py - processes of a run that are killed, stopped for a while, or stopped for good; hosts that crash"""
-import re
 import signal
 import time
 
 from cluster import LOGIN
-from fault import GONE, LOST, UNHARMED, WELL, Fault, Outcome, ended_by, kind, lost, not_started
+from fault import GONE, LOST, UNHARMED, WELL, Fault, Outcome, ended_by, kind, lost, not_come, not_started
+from shape import EVERY
 
+PATIENCE = 15.0  # for hosts that do not join
 KEEPER_KILLED = "its keeper process was killed"
 # Where the target is a login's process any host that was not in yet may be the one that is hit.
 ANY = r"(h\d|h\[[0-9,-]+\]|h\d(,h\d)+)"
@@ -15,7 +16,8 @@ ANY = r"(h\d|h\[[0-9,-]+\]|h\d(,h\d)+)"
 class OnProcess(Fault):
     """Picks a process of a role; at the start it is one that has only just come to be."""
 
-    roles = {"launcher": 2, "own-keeper": 2, "worker": 4, "keeper": 4, "waiter": 2, "ssh": 3, "sshd": 3, "task": 3}
+    roles = {"launcher": 2, "own-keeper": 2, "worker": 4, "keeper": 4, "waiter": 2, "ssh": 3, "sshd": 3, "task": 3,
+             "command": 2}
     login_roles = ("waiter", "ssh", "sshd")
 
     def __init__(self, rng):
@@ -29,10 +31,13 @@ class OnProcess(Fault):
         self.pick = rng.random()
         self.process = None
         self.rank = None
+        self.spawned = False
         self.target = self.role
 
     def fits(self, role):
         if self.shape.kind != "rsh" and role in self.login_roles:
+            return False
+        if (role == "command") != (self.shape.kind == "serve") and role not in ("launcher", "own-keeper", "task"):
             return False
         if self.shape.kind == "one" and role in ("worker", "keeper"):
             return False
@@ -58,13 +63,26 @@ class OnProcess(Fault):
         self.host = self.process.host
         self.target = f"{self.role} {self.host}:{self.process.pid}"
         for word in run.cluster.environ(self.process) if self.role == "task" else []:
-            if word.startswith("PMI_RANK="):
-                self.rank = int(word[9:])
+            name, _, value = word.partition("=")
+            if name == "PMI_RANK" or (name == "PMI_ID" and self.rank is None):
+                self.rank = int(value)
+            self.spawned |= name == "PMI_SPAWNED"
         return True
 
     def hit(self, run, number):
         if not self.choose(run) or not run.cluster.signal(self.process, number):
             self.missed = True
+
+    def from_elsewhere(self):
+        """A rank of --serve that it has not spawned."""
+        return self.role == "task" and self.shape.kind == "serve" and not self.spawned
+
+    def victim(self):
+        """How messages call the task; a pattern."""
+        if self.from_elsewhere():
+            return f"rank {self.rank} {self.shape.at(self.rank)}"
+        job = " of job 1" if self.spawned else ""
+        return rf"rank {self.rank}{job} on {self.host} \(pid {self.process.pid}\)"
 
     def name_at_start(self):
         """How a host is called before it is in."""
@@ -75,6 +93,7 @@ class OnProcess(Fault):
 class Kill(OnProcess):
     name = "kill"
     weight = 30
+    kinds = EVERY
 
     def endless(self):
         return super().endless() and self.role not in self.login_roles
@@ -82,24 +101,34 @@ class Kill(OnProcess):
     def inject(self, run):
         self.hit(run, signal.SIGKILL)
 
+    def options(self):
+        """A script whose other logins stay says nothing of one that is gone: only the time tells."""
+        return [f"--start-timeout={int(PATIENCE)}s"] if self.role in self.login_roles else []
+
     def limit(self):
+        if self.role in self.login_roles:
+            return PATIENCE + WELL
         return WELL if self.met == "start" or not self.endless() else GONE
 
     def outcomes(self):
         at_start = self.met == "start"
         here = "login" if self.shape.kind != "rsh" or self.shape.own else "launcher"
+        killed = r"was killed by signal 9 \(Killed\)"
         right = {
             "launcher": [Outcome(137)],
             "own-keeper": [lost(here, KEEPER_KILLED)],
             "worker": [lost(self.host)],
             "keeper": [lost(self.host, KEEPER_KILLED)],
-            "task": [Outcome(137, rf"rank {self.rank} on {self.host} \(pid {self.process.pid}\) was killed by signal 9 "
-                                  r"\(Killed\)")],
+            "task": [Outcome(137, f"{self.victim()} {killed}")],
+            "command": [Outcome(137, rf"COMMAND \(pid {self.process.pid}\) {killed}")],
             "waiter": [not_started(self.host), UNHARMED],
             # Of an ssh that is killed the script's shell has a word of its own.
             "ssh": [Outcome(69, f"{ANY}: (login|start|connect): .*", "Killed"), Outcome(0, "Killed"), UNHARMED],
             "sshd": [not_started(self.host), UNHARMED],
         }[self.role]
+        if self.from_elsewhere():
+            right = [Outcome(1, f"{self.victim()} (closed PMI before finalize|was lost before .*)")]
+            right += [not_come()] if at_start else []
         if at_start and self.role in ("worker", "keeper"):
             # Before its key has come, another try is made.
             right += [Outcome(69, rf"{self.name_at_start()}: (start|connect): (?!started, but did not reach).*"),
@@ -108,6 +137,9 @@ class Kill(OnProcess):
             right += [UNHARMED]
         return right
 
+    def went_on(self, run):
+        return self.survived(run, 1) if self.role == "task" and self.met == "run" and self.endless() else ""
+
 
 @kind
 class Pause(OnProcess):
@@ -115,6 +147,7 @@ class Pause(OnProcess):
 
     name = "pause"
     weight = 16
+    kinds = EVERY
     ends_run = False
 
     def __init__(self, rng):
@@ -133,44 +166,6 @@ class Pause(OnProcess):
 
     def outcomes(self):
         return [UNHARMED]
-
-
-@kind
-class StopTask(OnProcess):
-    """A task that stands still for good, while the others wait for it in a barrier."""
-
-    name = "stop-task"
-    weight = 3
-    moments = ("run",)
-    roles = {"task": 1}
-
-    def options(self):
-        return ["--timeout=4s"]
-
-    def task(self, client):
-        # All are in the barrier but the one that is stopped, which has time enough to be.
-        words = [client] + self.shape.finite()
-        return words + [",", "sleep", "600000"]
-
-    def endless(self):
-        return True
-
-    def wait_moment(self, run):
-        run.wait_until(lambda: run.count("ready") == self.shape.ranks, WELL)
-
-    def inject(self, run):
-        self.hit(run, signal.SIGSTOP)
-
-    def limit(self):
-        return 4 + GONE
-
-    def outcomes_missed(self):
-        return [Outcome(124, "the time limit of 4 s is over .*")]
-
-    def outcomes(self):
-        over = "the time limit of 4 s is over"
-        return [Outcome(124, f"{over} while the tasks ran", f"{over} while hosts were started.*",
-                        rf"{over} in barrier \d+, not entered by ranks? {self.rank} on {self.host}")]
 
 
 @kind
@@ -253,10 +248,10 @@ class StopKeeper(OnProcess):
         return 3 + GONE + 10
 
     def outcomes_missed(self):
-        return [Outcome(124, "the time limit of 3 s is over while .*")]
+        return [Outcome(124, "the time limit of 3 s is over .*")]
 
     def outcomes(self):
-        return [Outcome(124, "the time limit of 3 s is over while .*",
+        return [Outcome(124, "the time limit of 3 s is over .*",
                         r"\d+ of \d+ tasks have not ended, giving them up")]
 
 
@@ -293,7 +288,7 @@ class Crash(Fault):
 
     name = "crash"
     weight = 4
-    kinds = ("rsh",)
+    kinds = ("rsh", "serve")
     moments = ("start", "run")
 
     def __init__(self, rng):
@@ -309,13 +304,15 @@ class Crash(Fault):
         self.crashed = True
 
     def limit(self):
-        return GONE + 4 if self.met != "start" else LOST + GONE
+        return GONE + 4 if self.met != "start" and self.shape.kind == "rsh" else LOST + GONE
 
     def recover(self, cluster):
         if self.crashed:
             cluster.up()
 
     def outcomes(self):
+        if self.shape.kind == "serve":
+            return [self.ranks_lost()] + ([not_come()] if self.met == "start" else [])
         return [not_started(self.host) if self.met == "start" else lost(self.host)]
 
 
@@ -325,6 +322,7 @@ class Signals(Fault):
 
     name = "signal"
     weight = 8
+    kinds = EVERY
 
     def __init__(self, rng):
         super().__init__(rng)
@@ -363,54 +361,12 @@ class Signals(Fault):
 
 
 @kind
-class TaskEnds(Fault):
-    """A task ends the run, in one of the ways of the manual's table."""
-
-    name = "task-ends"
-    weight = 10
-    moments = ("run",)
-    passive = True
-    ways = {
-        "exit 7": (7, r"rank {r} on {h} \(pid \d+\) exited with status 7"),
-        "exit 0": (1, r"rank {r} on {h} exited before PMI finalize"),
-        "signal 11": (139, r"rank {r} on {h} \(pid \d+\) was killed by signal 11 \(Segmentation fault\)"),
-        "abort 9 {r}-says-so": (9, r"rank {r} on {h} aborted \(9\)(: {r}-says-so)?"),
-        "close": (1, r"rank {r} on {h} closed PMI before finalize"),
-        "rubbish": (1, r"rank {r} on {h} \(pid \d+\) sent .*"),
-    }
-
-    def __init__(self, rng):
-        super().__init__(rng)
-        self.way = rng.choice(sorted(self.ways))
-        if self.way == "close":
-            self.shape.rough = False  # a daemon has the connection, too
-        self.rank = rng.randrange(self.shape.ranks)
-        self.host = self.shape.nodes[self.rank // self.shape.ppn]
-        self.nap = rng.randint(0, 200)
-        self.target = f"rank {self.rank}: {self.way.format(r=self.rank)}"
-
-    def task(self, client):
-        words = self.way.format(r=self.rank).split()
-        return [client] + self.shape.endless()[:-2] + ["sleep", str(self.nap), ",", "on", str(self.rank), ",", *words,
-                                                       ",", "sleep", "600000", ",", "all", ",", "sleep", "600000"]
-
-    def inject(self, run):
-        self.target = re.sub(r"\s+", " ", self.target)
-
-    def limit(self):
-        return GONE
-
-    def outcomes(self):
-        status, line = self.ways[self.way]
-        return [Outcome(status, line.format(r=self.rank, h=self.host))]
-
-
-@kind
 class Timeout(Fault):
     """--timeout at any moment, with tasks that never end."""
 
     name = "timeout"
     weight = 4
+    kinds = EVERY
     passive = True
     moments = ("start",)
 

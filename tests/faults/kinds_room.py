@@ -21,6 +21,8 @@ class FullDisk(FromTheStart):
         super().__init__(rng)
         self.way = rng.choice(("output files", "standard output", "trace", "folders"))
         self.target = self.way
+        if self.way in ("output files", "standard output"):
+            self.shape.spawned = 0
 
     def options(self):
         return {"output files": [f"--output={SMALL}/%r"], "trace": [f"--pmi-trace={SMALL}/trace"]}.get(self.way, [])
@@ -92,10 +94,13 @@ class Limited(FromTheStart):
 
     def outcomes(self):
         words = rf".*({self.words}).*"
+        # The one who asked for a job is told, and the run goes on.
+        why = f"of job 1 on {self.host}: cannot be spawned|on .*: its request to spawn is refused"
+        refused = Outcome(0, rf"rank \d ({why}): {words}")
         if self.host != LOGIN:
-            return [UNHARMED, Outcome(69, f"{self.host}: (start|connect|lost): .*", words),
+            return [UNHARMED, refused, Outcome(69, f"{self.host}: (start|connect|lost): .*", words),
                     *(Outcome(s, rf"rank \d on {self.host}{words}") for s in (1, 126))]
-        return [UNHARMED, *(Outcome(s, words) for s in (1, 69, 126))]
+        return [UNHARMED, refused, *(Outcome(s, words) for s in (1, 69, 126))]
 
 
 @kind

@@ -17,6 +17,7 @@ class Writes(Fault):
 
     moments = ("start",)
     ends_run = False
+    bare = True
     to_error = None
 
     def __init__(self, rng):
@@ -170,12 +171,13 @@ class Flood(Fault):
     passive = True
     moments = ("start",)
     ends_run = False
+    bare = True
 
     def __init__(self, rng):
         super().__init__(rng)
         self.rank = rng.randrange(self.shape.ranks)
         self.way = rng.choice(("reads", "reads", "ends"))
-        self.host = self.shape.nodes[self.rank // self.shape.ppn]
+        self.host = self.shape.host_of(self.rank)
         self.target = f"by rank {self.rank} on {self.host}, {self.way} at last"
 
     def task(self, client):

@@ -37,7 +37,10 @@ class Relay:
                     except OSError:
                         pass
                     return
-                await loop.sock_sendall(sink, data)
+                try:
+                    await loop.sock_sendall(sink, data)
+                except OSError:  # reset meanwhile
+                    return
 
         writer = asyncio.create_task(hand_on())
         try:

@@ -112,7 +112,7 @@ class Run:
 
     def count(self, word):
         """How many tasks have printed it."""
-        return len(re.findall(rb"^(?:\d+: )?" + word.encode() + rb"$", bytes(self.out.data), re.M))
+        return len(re.findall(rb"^(?:[\d.]+: )?" + word.encode() + rb"$", bytes(self.out.data), re.M))
 
     def own_lines(self):
         """What pmi-start said itself."""

@@ -2,9 +2,12 @@
 """trial.py - one seed: run, fault, end, and what is right or wrong about it"""
 import json
 import os
+import re
 import time
 
 from run import Run
+
+SERVING = r"serving \d ranks at 10\.88\.0\.1:\d+, open to everybody in 10\.88\.0\.0/16"
 
 
 def slack():
@@ -69,6 +72,11 @@ class Trial:
     def judge(self):
         fault, run = self.fault, self.pmi_run
         lines = run.own_lines()
+        if fault.shape.kind == "serve":
+            said = [line for line in lines if re.fullmatch(SERVING, line)]
+            lines = [line for line in lines if line not in said]
+            if len(said) != 1 and run.count("ready") > 0:
+                self.say("cause", f"it has said {len(said)} times that it serves")
         if self.status is None:
             self.say("hang", f"not over {self.took:.1f} s after the fault")
             return
@@ -79,6 +87,8 @@ class Trial:
             self.say("cause", f"its words; right would be: {' or '.join(str(o) for o in right)}")
         if self.status == 0 and fault.complete(run):
             self.say("cause", fault.complete(run))
+        if self.status != 0 and fault.shape.keep_going and not fault.missed and fault.went_on(run):
+            self.say("cause", fault.went_on(run))
         if self.left:
             self.say("leftover", f"left behind or lost {self.cleaned:.1f} s after the end:\n" +
                      "\n".join(sorted(self.left)))
