@@ -35,8 +35,7 @@ void node_task_failure(struct task *t, int kind, int code, const char *text);
 
 /* node_task.c */
 int node_tasks_prepare(struct node_job *j);
-/* NULL: it is not on this node. */
-struct task *node_task_of_rank(const struct node_job *j, uint32_t rank);
+struct task *node_task_of_rank(const struct node_job *j, uint32_t rank); /* NULL: it is not on this node */
 /* Can tasks be started in it? The text names it. */
 int dir_check(const char *dir, struct err *err);
 void node_tasks_start(struct node_job *j);
@@ -127,8 +126,9 @@ void node_rank_gone(struct node_job *j);
 int node_check(struct node_job *j, const struct msg_in *m, struct err *err);
 int node_waits_from_child(struct node_job *j, struct span body, const struct msg_in *m, struct err *err);
 void node_left_from_child(struct node_job *j, struct span body);
-/* A request has been served, or a task is gone: who waits for a node attribute? */
+/* A request has been served, or a task is gone: who waits for a node attribute? --serve: who is away stays away. */
 void node_attrs_arm(struct node_job *j);
+void node_attrs_absent(struct node_job *j);
 /* MSG_BROKEN: one barrier, or all. */
 int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err *err);
 

@@ -408,6 +408,8 @@ static void on_patience(uv_timer_t *h)
     find_absent(&a);
     if (a.count > 0)
         blame_absent(&a);
+    else
+        node_attrs_absent(j);
     free(a.slots);
 }
 

@@ -8,6 +8,7 @@
  * later. What it finds is true for good: a rank that is gone enters nothing more.
  */
 #include "common/io/log.h"
+#include "common/util.h"
 #include "server/barrier_msg.h"
 #include "server/blame.h"
 #include "server/group.h"
@@ -166,16 +167,21 @@ int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err 
 
 /* --- node attributes that nobody can put any more ---------------------------------------------------------------- */
 
-/* What a task may still put: something; what another of its threads may; nothing, as it waits, or is gone. */
-enum may_put { PUTS_ANY, PUTS_BY_THREAD, PUTS_WAITS, PUTS_NONE };
+/* What may come of a task: nothing, as it is gone or waits itself; what another of its threads puts; what it does when it
+ * is back (--serve); anything. */
+enum may_put { PUTS_NONE, PUTS_BY_THREAD, PUTS_WHEN_BACK, PUTS_ANY };
 
+/* `*key`: what it waits for. */
 static enum may_put may_put(const struct task *t, struct span *key)
 {
-    enum may_put may = t->conns == NULL ? PUTS_ANY : PUTS_WAITS;
+    enum may_put may = PUTS_NONE;
     bool threaded;
 
+    *key = SPAN_NONE;
     if (is_gone(t))
         return PUTS_NONE;
+    if (t->conns == NULL)
+        return t->job->serve != NULL ? PUTS_WHEN_BACK : PUTS_ANY;
     for (const struct pmi_conn *c = t->conns; c != NULL; c = c->hh.next) {
         *key = session_awaits_attr(c->session, &threaded);
         if (key->p == NULL)
@@ -195,35 +201,46 @@ static void say_attr(struct task *t, struct span key)
     node_task_failure(t, BLAME_UNFINALIZED, 1, text.text);
 }
 
-/* Of several that wait, for each other perhaps, one is named. */
-static void on_attr(uv_timer_t *h)
+/* What is the most that may come? Where it is no more than what is not believed in, the wait is over; of several that
+ * wait, for each other perhaps, one is named. */
+static enum may_put judge_attrs(struct node_job *j, enum may_put disbelieved)
 {
-    struct node_job *j = h->data;
-    struct span key = SPAN_NONE, one;
+    enum may_put most = PUTS_NONE;
+    struct span key = SPAN_NONE;
     struct task *who = NULL;
-    bool by_thread = false;
 
     for (uint32_t i = 0; i < j->task_count; i++) {
+        struct span one;
         enum may_put may = may_put(&j->task[i], &one);
 
-        if (may == PUTS_ANY)
-            return;
-        by_thread = by_thread || may == PUTS_BY_THREAD;
-        if (may != PUTS_NONE && who == NULL) {
+        most = MAX(most, may);
+        if (who == NULL && one.p != NULL) {
             who = &j->task[i];
             key = one;
         }
     }
-    if (who == NULL)
-        return;
-    if ((by_thread && !j->attr_late) || j->node->paused) {
-        j->attr_late = true;
-        uv_timer_start(&j->attr, on_attr, ATTR_THREADS_MS, 0);
-        return;
+    if (who != NULL && most <= disbelieved) {
+        say_attr(who, key);
+        if (j->job->keep_going)
+            attrs_give_up(j->attrs);
     }
-    say_attr(who, key);
-    if (j->job->keep_going)
-        attrs_give_up(j->attrs);
+    return most;
+}
+
+static void on_attr(uv_timer_t *h)
+{
+    struct node_job *j = h->data;
+
+    if (!j->node->paused &&
+        (judge_attrs(j, j->attr_late ? PUTS_BY_THREAD : PUTS_NONE) != PUTS_BY_THREAD || j->attr_late))
+        return;
+    j->attr_late = true;
+    uv_timer_start(h, on_attr, ATTR_THREADS_MS, 0);
+}
+
+void node_attrs_absent(struct node_job *j)
+{
+    (void)judge_attrs(j, PUTS_WHEN_BACK);
 }
 
 void node_attrs_arm(struct node_job *j)

@@ -15,8 +15,9 @@ setup() {
 exec bash -c '
     say() { printf "%s\n" "$*" >&3; }
     hear() { read -r -t 60 -u 3 line || exit 3; }
+    frame() { printf "%6d%s" ${#1} "$1" >&3; read -r -t 60 -u 3 -N 6 n && read -r -t 60 -u 3 -N $((n)) line || exit 3; }
     exec 3<>"/dev/tcp/${PMI_PORT/:/\/}" || exit 4
-    say "cmd=initack pmiid=$1"
+    say "cmd=initack pmiid=$1" && id=$1
     for i in 1 2 3 4; do hear; done
     shift
     for step; do
@@ -25,6 +26,9 @@ exec bash -c '
         barrier) say cmd=barrier_in; hear; echo "${line}" ;;
         mapping) say cmd=get kvsname=x key=PMI_process_mapping; hear; echo "$line" ;;
         finalize) say cmd=finalize; hear ;;
+        init2) say cmd=init pmi_version=2 pmi_subversion=0; hear; frame "cmd=fullinit;pmirank=$id;threaded=FALSE;" ;;
+        attr) frame "cmd=info-getnodeattr;key=k;wait=TRUE;"; echo "$line" ;;
+        finalize2) frame "cmd=finalize;" ;;
         abort) say cmd=abort exitcode=7 message=enough; hear ;;
         mark=*) : >"${step#*=}" ;;
         wait=*) for ((i = 0; i < 600; i++)); do [ -e "${step#*=}" ] && break; sleep 0.1; done ;;
@@ -236,6 +240,15 @@ cmd=init pmi_version=1 pmi_subversion=1
     serve 2 'for i in 0 1; do at h$i $i init finalize; done; at h0 2 init barrier; sleep 60' --start-timeout=2s
     expect_status 1
     expect_line "rank 1 at $net.1.2 left before barrier 1 in session 1"
+    leftovers 5
+}
+
+@test "PMI-2: a node attribute that only a rank could put that has left" {
+    # shellcheck disable=SC2016
+    serve 2 'at h1 1 init2 finalize2; at h0 0 init2 attr; sleep 60' --start-timeout=2s
+    expect_status 1
+    expect_line "rank 0 at $net.1.1 waits for node attribute 'k', which nobody on its node can put any more"
+    expect_lines_at_most 2
     leftovers 5
 }
 
