@@ -167,8 +167,8 @@ int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err 
 
 /* --- node attributes that nobody can put any more ---------------------------------------------------------------- */
 
-/* What may come of a task: nothing, as it is gone or waits itself; what another of its threads puts; what it does when it
- * is back (--serve); anything. */
+/* What may come of a task: nothing, as it is gone or waits itself; what another of its threads puts; what it does when
+ * it is back (--serve); anything. */
 enum may_put { PUTS_NONE, PUTS_BY_THREAD, PUTS_WHEN_BACK, PUTS_ANY };
 
 /* `*key`: what it waits for. */
