@@ -19,7 +19,8 @@ rm -f fuzz/obj/*.o
 
 compile() { # every source but the mains, since a target may use any of them
     # shellcheck disable=SC2016 # the inner shell expands them
-    find "$srcdir/common" "$srcdir/conf" "$srcdir/bootstrap" "$srcdir/server" -name '*.c' ! -name main.c |
+    find "$srcdir/common" "$srcdir/client" "$srcdir/conf" "$srcdir/bootstrap" "$srcdir/server" -name '*.c' \
+        ! -name main.c ! -name bench_main.c ! -name ssh_main.c ! -name 'libpmi*' |
     while read -r file; do
         object=$(echo "${file#"$srcdir"/}" | tr / _)
         printf '%s fuzz/obj/%s.o\n' "$file" "${object%.c}"
