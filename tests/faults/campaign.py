@@ -112,7 +112,13 @@ def main():
     counts = {"runs": 0, "broken": 0, "hang": 0, "leftover": 0, "cause": 0, "status": 0}
     failed, left = 0, len(lanes)
     while left > 0:
-        result = results.get()
+        try:
+            result = results.get(timeout=10)
+        except queue.Empty:
+            if not any(process.is_alive() for process in lanes):
+                print("# every lane was ended by somebody else")
+                break
+            continue
         if result is None:
             left -= 1
             continue
