@@ -134,6 +134,7 @@ low=$!
 part end-to-end "$logs/e2e/report.tap" e2e_all build "$logs/e2e"
 part faults log make -s -C build faults N=100 SEED=1
 part bench-smoke none make -C build bench-smoke
+part soak-smoke none make -C build soak-smoke
 # What the low lane has built.
 while [ ! -e "$logs/sanitizers.count" ] && kill -0 $low; do sleep 1; done
 part sanitizers-e2e "$logs/e2e-sanitized/report.tap" e2e_sanitized "$logs/sanitize" "$logs/e2e-sanitized"
