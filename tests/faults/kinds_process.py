@@ -81,7 +81,7 @@ class OnProcess(Fault):
         """How messages call the task; a pattern."""
         if self.from_elsewhere():
             return f"rank {self.rank} {self.shape.at(self.rank)}"
-        job = " of job 1" if self.spawned else ""
+        job = f" of job {self.shape.spawned_job()}" if self.spawned else ""
         return rf"rank {self.rank}{job} on {self.host} \(pid {self.process.pid}\)"
 
     def name_at_start(self):

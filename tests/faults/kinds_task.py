@@ -47,7 +47,7 @@ class StopTask(OnProcess):
 
     def outcomes(self):
         over = "the time limit of 4 s is over"
-        who = rf"\d+ of job 1 on {self.host}" if self.spawned else f"{self.rank} {self.shape.at(self.rank)}"
+        who = rf"\d+ of job {self.shape.spawned_job()} on {self.host}" if self.spawned else f"{self.rank} {self.shape.at(self.rank)}"
         if self.shape.group or self.shape.spawned:
             who = ".*"  # several are waited for in several barriers, and one of them is told
         return [Outcome(124, f"{over} while the tasks ran", f"{over} while hosts were started.*",
@@ -85,7 +85,7 @@ class TaskEnds(Fault):
         self.child = shape.spawned > 0 and rng.random() < 0.5
         self.rank = rng.randrange(shape.spawned if self.child else shape.ranks)
         self.nap = rng.randint(0, 200)
-        self.target = f"rank {self.rank}{' of job 1' if self.child else ''}: {self.way.format(r=self.rank)}"
+        self.target = f"rank {self.rank}{f' of job {shape.spawned_job()}' if self.child else ''}: {self.way.format(r=self.rank)}"
 
     def _acts(self, nap):
         """The rank's own way, behind which it does no more."""
@@ -119,7 +119,7 @@ class TaskEnds(Fault):
         ways = self.ways_elsewhere if shape.kind == "serve" and not self.child else self.ways
         status, line = ways[self.way]
         if self.child:
-            who = rf"rank {self.rank} of job 1 on ({'|'.join(sorted(set(shape.nodes + [LOGIN])))})"
+            who = rf"rank {self.rank} of job {shape.spawned_job()} on ({'|'.join(sorted(set(shape.nodes + [LOGIN])))})"
         else:
             who = f"rank {self.rank} {shape.at(self.rank)}"
         return [Outcome(status, line.format(r=self.rank, who=who))]

@@ -96,6 +96,10 @@ class Shape:
     def ranks_at(self, host):
         return [r for r in range(self.ranks) if self.host_of(r) == host]
 
+    def spawned_job(self):
+        """The number of the job that is spawned: those that are there from the start come first."""
+        return 2 if self.kind == "serve" else 1
+
     # --- what the tasks do
 
     def command(self, client, words, child=None):
