@@ -116,14 +116,14 @@ one_line() {
             wait_until 20 says "$target-$way.out" dropped
         done
         for way in http bare long frame tls psk; do
-            dropped "$target-$way" 4 3 # at once, but for the linger that lets an alert arrive
+            dropped "$target-$way" 4 5 # at once, but for the linger that lets an alert arrive
         done
         for way in mute slow; do
-            dropped "$target-$way" 4 11.5 # 10 s, whatever it says
+            dropped "$target-$way" 4 13 # 10 s, whatever it says
         done
     done
-    dropped launcher-false 4 11.5 # who may be vouched for yet has as long
-    dropped inner-false 4 3
+    dropped launcher-false 4 13 # who may be vouched for yet has as long
+    dropped inner-false 4 5
     let_in
     wait_pmi all
     went_well
@@ -244,7 +244,7 @@ END
     went_well
     one_line
     for name in same-root same-mid later; do
-        dropped $name 4 3
+        dropped $name 4 5
         leave $name
     done
     leave relay
@@ -300,7 +300,7 @@ END
     for say in hello:0 hello:9 large:4097 large:65537 rubbish; do
         meet "$say" h3 psk "$(address_of login)" $PORT --key="$key" --say="$say" --count=1
         wait_until 20 says "$say.out" dropped
-        dropped "$say" 1 3.5
+        dropped "$say" 1 5
         leave "$say"
     done
     line=$(sed -n "s/^pmi-start: h1: //p" "$BATS_TEST_TMPDIR/held.err")
