@@ -63,7 +63,7 @@ struct bootstrap {
     void *method_data;
 };
 
-extern const struct boot_method_ops boot_local, boot_rsh, boot_manual;
+extern const struct boot_method_ops boot_local, boot_rsh, boot_manual, boot_slurm;
 
 /* A handle that the bootstrap's memory has to outlive. `boot_timer_init` cannot fail. */
 void boot_timer_init(struct bootstrap *b, uv_timer_t *t);
@@ -81,6 +81,8 @@ void boot_node_failed(struct bootstrap *b, uint32_t node);
 void boot_node_words(struct boot_node *n, struct span text);
 /* A key line came for `node`, which waits for it. */
 void boot_node_key(struct bootstrap *b, uint32_t node, const struct keyline_found *found);
+/* Two different keys came for `node` from the same start of it: the whole start has failed. */
+void boot_fail_two_keys(struct bootstrap *b, uint32_t node, const char *first, const struct keyline_found *found);
 /* "connect: WORDS" or "connect: started, but did not reach ADDR:PORT (...)". */
 void boot_why_no_connection(const struct bootstrap *b, uint32_t node, struct buf *out);
 /* "exit status 3", "signal 9 (Killed)". */

@@ -2,6 +2,7 @@
 /* bootstrap.c - the common part of all bootstrap methods: who is awaited, for how long, and what is said when it fails
  * */
 #include <assert.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,16 @@ void boot_node_key(struct bootstrap *b, uint32_t node, const struct keyline_foun
     b->ops.on_key(node, found->run, found->index, found->key, b->ops.arg);
 }
 
+void boot_fail_two_keys(struct bootstrap *b, uint32_t node, const char *first, const struct keyline_found *found)
+{
+    struct buf text = {0};
+
+    buf_printf(&text, "%s: start: two different keys for run %" PRIu32 " index %" PRIu32 ": %s and %s",
+               boot_host(b, node), found->run, found->index, first, found->key);
+    boot_fail(b, text.p != NULL && buf_str(&text) != NULL ? text.p : "two different keys for one provider");
+    buf_done(&text);
+}
+
 void boot_why_no_connection(const struct bootstrap *b, uint32_t node, struct buf *out)
 {
     const char *words = b->node[node].words;
@@ -204,6 +215,8 @@ static const struct boot_method_ops *method_of(enum boot_method method)
         return &boot_rsh;
     case BOOT_MANUAL:
         return &boot_manual;
+    case BOOT_SLURM:
+        return &boot_slurm;
     case BOOT_AUTO:
         break;
     }

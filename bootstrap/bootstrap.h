@@ -44,6 +44,7 @@ struct boot_conf {
     const char *self_path; /* absolute path of this program */
     char *const *envp;     /* the launcher's own environment */
     const char *script;    /* the shipped rsh script's path */
+    const char *srun;      /* slurm: its path */
 };
 
 /* Starts at once. `boot_conf` and what it points to is lent and outlives the bootstrap. */

@@ -31,7 +31,7 @@ static int decide_method(struct draft *d, struct err *err)
 
     d->method = conf->bootstrap;
     if (d->method == BOOT_AUTO)
-        d->method = has_hosts(conf) ? BOOT_RSH : BOOT_LOCAL;
+        d->method = conf->alloc == ALLOC_SLURM ? BOOT_SLURM : has_hosts(conf) ? BOOT_RSH : BOOT_LOCAL;
     if (has_hosts(conf) && d->method == BOOT_LOCAL)
         return err_set(err, -EINVAL,
                        "--bootstrap=local plays its nodes on this machine and takes no hosts: "
@@ -208,6 +208,8 @@ static void name_node(struct plan_node *n, const char *name)
 static void name_hosts(const struct draft *d, bool (*is_self)(const char *name), struct plan *p)
 {
     bool log_in_to_all = d->method == BOOT_RSH && d->conf->rsh_command != NULL && d->conf->rsh_attach == ATTACH_YES;
+    /* Within a step our tasks would have the step's CPUs, and not the allocation's. */
+    bool elsewhere = log_in_to_all || (d->method == BOOT_SLURM && d->conf->alloc_in_step);
 
     for (uint32_t i = 0; i < d->places; i++) {
         const char *name = hostlist_get(d->conf->hosts, i).name;
@@ -215,7 +217,7 @@ static void name_hosts(const struct draft *d, bool (*is_self)(const char *name),
         if (d->left[i] == 0)
             continue;
         name_node(&p->node[d->node[i]], name);
-        if (p->self < 0 && !log_in_to_all && is_self(name))
+        if (p->self < 0 && !elsewhere && is_self(name))
             p->self = (int32_t)d->node[i];
     }
 }

@@ -41,10 +41,11 @@ struct plan {
 /* `is_self` says whether an entry of the host list, as it was written, means this machine; `self_name` is this
  * machine's own host name (both handed in, so that the plan stays pure).
  *
- * BOOT_AUTO is rsh where hosts are given, else local. `local` plays --nodes nodes (1), of which the launcher is node 0,
- * and takes no hosts. rsh needs hosts, of which --nodes takes the first ones; self is the first that means this
- * machine, but -1 where --rsh-command and --rsh-attach=yes are both given. manual is like rsh with hosts; where there
- * are none it has --nodes nodes, of which the launcher is node 0 and the others are called node1, node2, ...
+ * BOOT_AUTO is slurm where the hosts are in an allocation of Slurm, else rsh where there are hosts, else local. `local`
+ * plays --nodes nodes (1), of which the launcher is node 0, and takes no hosts. rsh needs hosts, of which --nodes takes
+ * the first ones; self is the first that means this machine, but -1 where --rsh-command and --rsh-attach=yes are both
+ * given. slurm is the same, with -1 within a step. manual is like rsh with hosts; where there are none it has --nodes
+ * nodes, of which the launcher is node 0 and the others are called node1, node2, ...
  *
  * 0, -ENOMEM, or -EINVAL with a text for what cannot be (no hosts for rsh, --nodes over the hosts, too many tasks). */
 int plan_make(const struct conf *conf, bool (*is_self)(const char *name), const char *self_name, struct plan **out,

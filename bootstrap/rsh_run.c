@@ -114,16 +114,6 @@ static void login_ended(struct bootstrap *b, struct rsh_run *run, uint32_t node)
         boot_node_failed(b, node);
 }
 
-static void fail_two_keys(struct bootstrap *b, const struct rsh_run *run, const struct keyline_found *found)
-{
-    struct buf text = {0};
-
-    buf_printf(&text, "%s: start: two different keys for run %" PRIu32 " index %" PRIu32 ": %s and %s",
-               boot_host(b, run->node[found->index]), found->run, found->index, run->key[found->index], found->key);
-    boot_fail(b, text.p != NULL && buf_str(&text) != NULL ? text.p : "two different keys for one provider");
-    buf_done(&text);
-}
-
 static void on_key(struct proc *p, const struct keyline_found *found)
 {
     struct bootstrap *b = p->boot;
@@ -137,7 +127,7 @@ static void on_key(struct proc *p, const struct keyline_found *found)
     }
     if (run->key[found->index] != NULL) {
         if (strcmp(run->key[found->index], found->key) != 0)
-            fail_two_keys(b, run, found);
+            boot_fail_two_keys(b, run->node[found->index], run->key[found->index], found);
         return;
     }
     n = &b->node[run->node[found->index]];

@@ -268,7 +268,7 @@ static int load_all(struct loader *ld, const char *admin_file, const struct cmdl
     if (rc == 0)
         rc = cl->part[0].argc > 0 ? load_parts(ld, cl, err) : load_configured_command(ld, err);
     if (rc == 0 && ld->conf->action != ACTION_NEW_SECRET)
-        rc = hosts_load(ld->conf, err);
+        rc = hosts_load(ld->conf, envp, err);
     if (rc < 0)
         return rc;
     share_ntasks(ld->conf);
@@ -331,8 +331,9 @@ void conf_free(struct conf *conf)
     }
     free(conf->preput);
     free(conf->serve);
-    char *const texts[] = {conf->rsh_command, conf->remote_path, conf->chdir,      conf->output,        conf->error,
-                           conf->interface,   conf->secret_file, conf->new_secret, conf->pmi_trace_file};
+    char *const texts[] = {conf->rsh_command,    conf->remote_path, conf->chdir,       conf->output,
+                           conf->error,          conf->interface,   conf->secret_file, conf->new_secret,
+                           conf->pmi_trace_file, conf->alloc_job};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);
     hostlist_free(conf->hosts);

@@ -15,7 +15,8 @@
 #include "common/err.h"
 #include "common/hostlist.h"
 
-enum boot_method { BOOT_AUTO, BOOT_LOCAL, BOOT_RSH, BOOT_MANUAL };
+enum boot_method { BOOT_AUTO, BOOT_LOCAL, BOOT_RSH, BOOT_MANUAL, BOOT_SLURM };
+enum alloc_kind { ALLOC_NONE, ALLOC_SLURM };
 enum map_order { MAP_BLOCK, MAP_CYCLIC };
 enum attach_mode { ATTACH_AUTO, ATTACH_YES, ATTACH_NO };
 /* How tasks reach their provider; bits. Under --serve COMMAND does not, and its ranks come from elsewhere. */
@@ -63,7 +64,10 @@ struct conf_ports {
 struct conf {
     enum conf_action action;
     enum boot_method bootstrap;
-    struct hostlist *hosts; /* -H and -f joined, less --exclude; NULL: none given */
+    struct hostlist *hosts; /* -H and -f joined, or an allocation's, less --exclude; NULL: none */
+    enum alloc_kind alloc;  /* what all the hosts are an allocation of, as far as that has been asked for; */
+    char *alloc_job;        /* its name for the job, or NULL; */
+    bool alloc_in_step;     /* this process may have a part of it only */
     unsigned nodes;         /* --nodes; 0: not given */
     int ntasks;             /* -1: not given; where there are several apps it is -1, and each has its own */
     int ppn;                /* -1: not given */
@@ -124,6 +128,8 @@ const char *conf_help(void);
 struct provider_conf {
     char **addrs;  /* "ADDR:PORT", NULL-terminated, at least one; IPv6 without brackets */
     uint32_t rank; /* index within this run of the bootstrap, zero-origin */
+    char *hosts;   /* by srun: the run's nodes, folded; the place of ours among them is `rank`. Or NULL */
+    char *name;    /* by srun: ours. Or NULL */
     uint32_t size; /* providers plus one */
     uint32_t run;  /* 1 .. */
     char *key;     /* the launcher's fingerprint, or NULL with secret_file */
@@ -136,9 +142,8 @@ struct provider_conf {
 
 /* True where one of the leading --pmi- words is --pmi-port. (A COMMAND's own arguments do not make a provider.) */
 bool provider_conf_is(int argc, char *const *argv);
-/* Unknown --pmi-* options are skipped; anything else unknown is an error. Options are --pmi-port=, --pmi-rank=,
- * --pmi-size=, --pmi-run=, --pmi-key=, --pmi-secret-file=, --pmi-interface=, --pmi-ports=LOW-HIGH, --pmi-attach=,
- * --pmi-start-timeout=. */
+/* Unknown --pmi-* options are skipped; anything else unknown is an error. Options: --pmi- with port, rank (or hosts
+ * and SLURMD_NODENAME of the environment), size, run, key, secret-file, interface, ports, attach, start-timeout. */
 int provider_conf_parse(int argc, char *const *argv, struct provider_conf **out, struct err *err);
 void provider_conf_free(struct provider_conf *conf);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hosts.c - the hosts of a run: --hostlist and --hostfile joined, less --exclude
+/* hosts.c - the hosts of a run: --hostlist and --hostfile joined, or those of an allocation, less --exclude
  *
  * --hostlist and --hostfile are two spellings of one thing: a later source that gives either replaces both of the
  * earlier ones.
@@ -8,6 +8,7 @@
 #include "common/buf.h"
 #include "common/limits.h"
 #include "common/util.h"
+#include "conf/alloc.h"
 #include "conf/option.h"
 
 static const struct conf_value *only(const struct conf *conf, const char *name)
@@ -95,18 +96,15 @@ static int exclude_from(struct hostlist *hosts, const struct conf_value *exclude
     return rc;
 }
 
-static int load(struct hostlist *hosts, const struct conf_value *list, const struct conf_value *file,
-                const struct conf_value *exclude, struct err *err)
+static int load_given(struct conf *conf, const struct conf_value *list, const struct conf_value *file, struct err *err)
 {
-    int rc = add_both(hosts, list, file, err);
+    int rc;
 
-    if (rc == 0 && hostlist_count(hosts) == 0)
+    conf->hosts = hostlist_new();
+    rc = conf->hosts == NULL ? err_set(err, -ENOMEM, "out of memory") : add_both(conf->hosts, list, file, err);
+    if (rc == 0 && hostlist_count(conf->hosts) == 0)
         rc = err_set(err, -EINVAL, "%s: '%s' names no host", (file ? file : list)->where,
                      quoted(span_of((file ? file : list)->text)).text);
-    if (rc == 0 && exclude != NULL)
-        rc = exclude_from(hosts, exclude, err);
-    if (rc == 0 && hostlist_count(hosts) == 0)
-        rc = err_set(err, -EINVAL, "%s: '%s' leaves no host", exclude->where, quoted(span_of(exclude->text)).text);
     return rc;
 }
 
@@ -124,27 +122,31 @@ static void drop_replaced(const struct conf *conf)
         conf_values_clear(files);
 }
 
-int hosts_load(struct conf *conf, struct err *err)
+static int exclude_some(struct conf *conf, const struct conf_value *exclude, struct err *err)
+{
+    int rc;
+
+    if (conf->hosts == NULL)
+        return exclude->layer == LAYER_CMDLINE
+                   ? maybe_variable(exclude, "is no host of the list, as none is given", err)
+                   : 0;
+    rc = exclude_from(conf->hosts, exclude, err);
+    if (rc == 0 && hostlist_count(conf->hosts) == 0)
+        rc = err_set(err, -EINVAL, "%s: '%s' leaves no host", exclude->where, quoted(span_of(exclude->text)).text);
+    return rc;
+}
+
+int hosts_load(struct conf *conf, char *const *envp, struct err *err)
 {
     const struct conf_value *list, *file, *exclude = only(conf, "exclude");
-    struct hostlist *hosts;
-    int rc;
+    int rc = 0;
 
     drop_replaced(conf);
     list = only(conf, "hostlist");
     file = only(conf, "hostfile");
-    if (list == NULL && file == NULL) {
-        if (exclude != NULL && exclude->layer == LAYER_CMDLINE)
-            return maybe_variable(exclude, "is no host of the list, as none is given", err);
-        return 0;
-    }
-    hosts = hostlist_new();
-    if (hosts == NULL)
-        return err_set(err, -ENOMEM, "out of memory");
-    rc = load(hosts, list, file, exclude, err);
-    if (rc < 0)
-        hostlist_free(hosts);
-    else
-        conf->hosts = hosts;
-    return rc;
+    if (list != NULL || file != NULL)
+        rc = load_given(conf, list, file, err);
+    if (rc == 0)
+        rc = alloc_decide(conf, envp, err);
+    return rc == 0 && exclude != NULL ? exclude_some(conf, exclude, err) : rc;
 }

@@ -110,8 +110,8 @@ int yaml_load(struct loader *ld, const char *name, struct span bytes, enum conf_
 /* A whole file, at most `max` bytes. 0 or negative errno; the text has no file name in it. */
 int file_read(const char *path, size_t max, struct buf *out, struct err *err);
 
-/* Make conf->hosts from the values of hostlist, hostfile and exclude. */
-int hosts_load(struct conf *conf, struct err *err);
+/* Make conf->hosts from the values of hostlist, hostfile and exclude, and from the allocation that `envp` tells of. */
+int hosts_load(struct conf *conf, char *const *envp, struct err *err);
 
 /* What --serve needs and what does not go together with it; then COMMAND is a single task here. 0 or -EINVAL. */
 int serve_check(struct conf *conf, struct err *err);

@@ -12,13 +12,8 @@
 #define AT(field) .at = offsetof(struct conf, field)
 
 static const struct option_choice bootstraps[] = {
-    {"auto", BOOT_AUTO},
-    {"local", BOOT_LOCAL},
-    {"rsh", BOOT_RSH},
-    {"manual", BOOT_MANUAL},
-    {"slurm", OPTION_CHOICE_LATER},
-    {"k8s", OPTION_CHOICE_LATER},
-    {NULL, 0},
+    {"auto", BOOT_AUTO},   {"local", BOOT_LOCAL},        {"rsh", BOOT_RSH}, {"manual", BOOT_MANUAL},
+    {"slurm", BOOT_SLURM}, {"k8s", OPTION_CHOICE_LATER}, {NULL, 0},
 };
 static const struct option_choice maps[] = {{"block", MAP_BLOCK}, {"cyclic", MAP_CYCLIC}, {NULL, 0}};
 static const struct option_choice attaches[] = {
@@ -31,7 +26,7 @@ static const struct option_choice connects[] = {
 const struct option options[] = {
     /* Where */
     {"bootstrap", 'b', ANY, "METHOD", .initial = "auto", .set = set_choice, AT(bootstrap), .choices = bootstraps,
-     .help = "how providers get to the nodes: auto, local, rsh, manual"},
+     .help = "how providers get to the nodes: auto, local, rsh, manual, slurm"},
     {"hostlist", 'H', ANY, "HOSTS", .set = set_nothing, .help = "hosts, as foo[0-12],bar; host:N gives slots"},
     {"hostfile", 'f', ANY, "FILE", .set = set_nothing, .help = "a file of hosts: host, host:N or host slots=N a line"},
     {"exclude", 'x', ANY, "HOSTS", .set = set_nothing, .help = "hosts to leave out"},

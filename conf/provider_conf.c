@@ -68,6 +68,11 @@ static int set_rank(struct provider_conf *c, struct span value)
     return set_number(value, 0, NODES_MAX - 1, &c->rank);
 }
 
+static int set_hosts(struct provider_conf *c, struct span value)
+{
+    return value.n > 0 ? text_replace(&c->hosts, value) : -EINVAL;
+}
+
 static int set_size(struct provider_conf *c, struct span value)
 {
     return set_number(value, 2, NODES_MAX + 1, &c->size);
@@ -128,6 +133,7 @@ static const struct {
 } provider_options[] = {
     {"port", "ADDR:PORT[,ADDR:PORT...]", set_addrs},
     {"rank", "a number from 0", set_rank},
+    {"hosts", "a list of hosts", set_hosts},
     {"size", "a number from 2", set_size},
     {"run", "a number from 1", set_run},
     {"key", "a fingerprint", set_key},
@@ -170,6 +176,29 @@ static int parse_one(struct provider_conf *c, const char *arg, struct err *err)
     return 0; /* of another version */
 }
 
+/* One command line is for all tasks of a step: which place of the list is ours, slurmd's name for our node says. */
+static int find_place(struct provider_conf *c, struct err *err)
+{
+    const char *name = getenv("SLURMD_NODENAME");
+    struct hostlist *hl = hostlist_new();
+    int rc = hl == NULL ? err_set(err, -ENOMEM, "out of memory") : 0;
+
+    if (rc == 0 && name == NULL)
+        rc = err_set(err, -EINVAL, "SLURMD_NODENAME is not set: --pmi-hosts is for a task of srun's");
+    if (rc == 0)
+        rc = hostlist_add(hl, span_of(c->hosts), NULL, NULL, err);
+    if (rc == 0 && text_replace(&c->name, span_of(name)) < 0)
+        rc = err_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; rc == 0 && c->rank == UINT32_MAX && i < hostlist_count(hl); i++)
+        if (strcmp(hostlist_get(hl, i).name, name) == 0)
+            c->rank = (uint32_t)i;
+    if (rc == 0 && c->rank == UINT32_MAX)
+        rc = err_set(err, -EINVAL, "SLURMD_NODENAME is '%s', which is not among the hosts '%s'",
+                     quoted(span_of(name)).text, quoted(span_of(c->hosts)).text);
+    hostlist_free(hl);
+    return rc;
+}
+
 static int check_provider(const struct provider_conf *c, bool has_rank, struct err *err)
 {
     if (c->addrs == NULL)
@@ -197,6 +226,8 @@ int provider_conf_parse(int argc, char *const *argv, struct provider_conf **out,
     c->start_timeout_ms = START_TIMEOUT_MS;
     for (int i = 1; rc == 0 && i < argc; i++)
         rc = parse_one(c, argv[i], err);
+    if (rc == 0 && c->hosts != NULL && c->rank == UINT32_MAX)
+        rc = find_place(c, err);
     if (rc == 0)
         rc = check_provider(c, c->rank != UINT32_MAX, err);
     if (rc == 0)
@@ -211,6 +242,8 @@ void provider_conf_free(struct provider_conf *c)
     if (c == NULL)
         return;
     strv_free(c->addrs);
+    free(c->hosts);
+    free(c->name);
     free(c->key);
     free(c->secret_file);
     free(c->interface);

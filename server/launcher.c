@@ -302,6 +302,7 @@ static void launcher_free(struct launcher *l)
     strv_free(l->addrs);
     free(l->self_path);
     free(l->script);
+    free(l->srun);
     plan_free(l->plan);
     conf_free(l->conf);
 }

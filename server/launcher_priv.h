@@ -36,7 +36,7 @@ struct launcher {
     struct boot_ops boot_ops;
     struct root *root;
     struct serve_conf serve; /* --serve */
-    char **addrs, *self_path, *script;
+    char **addrs, *self_path, *script, *srun;
     uint32_t boot_running; /* bootstrap processes that have not ended */
     uv_signal_t signal[LAUNCHER_SIGNALS];
     unsigned signal_count;

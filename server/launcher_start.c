@@ -9,6 +9,7 @@
 #include "common/strv.h"
 #include "server/launcher_priv.h"
 #include "server/process.h"
+#include "server/program_find.h"
 #include "server/secret.h"
 #include "server/tree.h"
 
@@ -197,12 +198,24 @@ static int find_script(struct launcher *l, struct err *err)
     return l->script == NULL ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
+static int find_srun(struct launcher *l, struct err *err)
+{
+    struct err why = {0};
+    int rc = program_find("srun", "/", l->envp, &l->srun, &why);
+
+    if (rc == 0)
+        return 0;
+    return err_set(err, rc == -ENOMEM ? rc : -EINVAL,
+                   "job %s of Slurm: %s (--bootstrap=rsh logs in to the same hosts by ssh)", l->conf->alloc_job,
+                   why.text);
+}
+
 static int open_boot(struct launcher *l, struct err *err)
 {
     int rc = process_self_path(&l->self_path, err);
 
     if (rc == 0)
-        rc = find_script(l, err);
+        rc = l->plan->method == BOOT_SLURM ? find_srun(l, err) : find_script(l, err);
     if (rc < 0)
         return rc;
     l->boot_conf = (struct boot_conf){
@@ -214,6 +227,7 @@ static int open_boot(struct launcher *l, struct err *err)
         .self_path = l->self_path,
         .envp = l->envp,
         .script = l->script,
+        .srun = l->srun,
     };
     l->boot_ops = (struct boot_ops){
         .spawn = boot_spawn, .kill = boot_kill, .on_key = boot_on_key, .on_failed = boot_on_failed, .arg = l};

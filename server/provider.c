@@ -136,7 +136,9 @@ static void provider_end(struct provider *p, int status)
 
 static void say(struct provider *p, const char *text)
 {
-    if (p->login_err >= 0)
+    if (p->login_err >= 0 && p->conf->name != NULL) /* as pdsh puts it, where srun would not */
+        dprintf(p->login_err, "%s: pmi-start: %s\n", p->conf->name, text);
+    else if (p->login_err >= 0)
         dprintf(p->login_err, "pmi-start: %s\n", text);
     else
         log_error("%s", text);

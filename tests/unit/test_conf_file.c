@@ -72,7 +72,7 @@ static const struct {
     {"output: \"a%x\"\n", ":1:9: output:", "'a%x'"},
     {"chdir: \"a\\0b\"\n", ":1:8:", "NUL"},
     {"pty: true\n", ":1:6: pty:", "not in this version"},
-    {"bootstrap: slurm\n", ":1:12:", "not in this version"},
+    {"bootstrap: k8s\n", ":1:12:", "not in this version"},
     {"help: true\n", ":1:1:", "'help'"},
     {"print-config: true\n", ":1:1:", "'print-config'"},
     {"hostlist: f[1-\n", ":1:11: hostlist:", "f[1-"},

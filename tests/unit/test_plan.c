@@ -36,6 +36,8 @@ struct given {
     int ntasks, ppn; /* 0: not given */
     enum map_order map;
     const char *apps; /* one digit a part, '-' where it has no -n */
+    enum alloc_kind alloc;
+    bool in_step;
 };
 
 static int make(const struct given *g, struct plan **out, struct err *err)
@@ -44,6 +46,8 @@ static int make(const struct given *g, struct plan **out, struct err *err)
     struct conf conf = {.bootstrap = g->method, .nodes = g->nodes, .map = g->map, .app = app, .app_count = 1};
     int rc;
 
+    conf.alloc = g->alloc;
+    conf.alloc_in_step = g->in_step;
     conf.ntasks = app[0].ntasks;
     conf.ppn = g->ppn > 0 ? g->ppn : -1;
     if (g->apps != NULL) {
@@ -115,6 +119,19 @@ static const struct {
     {"manual with hosts", {.hosts = "a,me", .method = BOOT_MANUAL}, BOOT_MANUAL, 1, "a=0|me=1"},
     {"manual without", {.nodes = 3, .method = BOOT_MANUAL}, BOOT_MANUAL, 0, "myself=0|node1=1|node2=2"},
     {"local said", {.method = BOOT_LOCAL, .nodes = 2}, BOOT_LOCAL, 0, "myself=0|myself=1"},
+
+    {"Slurm", {.hosts = "a:2,me:1", .alloc = ALLOC_SLURM}, BOOT_SLURM, 1, "a=0 1|me=2"},
+    {"Slurm, in a step", {.hosts = "a,me", .alloc = ALLOC_SLURM, .in_step = true}, BOOT_SLURM, -1, "a=0|me=1"},
+    {"Slurm by ssh",
+     {.hosts = "a,me", .alloc = ALLOC_SLURM, .in_step = true, .method = BOOT_RSH},
+     BOOT_RSH,
+     1,
+     "a=0|me=1"},
+    {"Slurm --nodes",
+     {.hosts = "a:3,b", .alloc = ALLOC_SLURM, .method = BOOT_SLURM, .nodes = 1},
+     BOOT_SLURM,
+     -1,
+     "a=0 1 2"},
 
     {"parts", {.hosts = "a,b", .apps = "12"}, BOOT_RSH, -1, "a=0 1|b=2"},
     {"parts without -n", {.hosts = "a,b", .apps = "--"}, BOOT_RSH, -1, "a=0|b=1"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "common/strv.h"
 #include "common/util.h"
@@ -118,4 +119,21 @@ Test(provider_conf, only_leading_words_make_a_provider)
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         cr_expect_eq(provider_conf_is((int)strv_count(cases[i].argv), cases[i].argv), cases[i].is, "row %zu", i);
+}
+
+Test(provider_conf, a_task_of_sruns_finds_its_place_by_the_name_of_its_node)
+{
+    struct provider_conf *c = NULL;
+    struct err err = {0};
+
+    setenv("SLURMD_NODENAME", "h2", 1);
+    cr_assert_eq(parse(GOOD "--pmi-hosts=h[3,2]", &c, &err), 0, "%s", err.text);
+    cr_expect_eq(c->rank, 1);
+    cr_expect_str_eq(c->name, "h2");
+    provider_conf_free(c);
+    cr_assert_eq(parse(GOOD "--pmi-hosts=h[3,1]", &c, &err), -EINVAL);
+    cr_expect(strstr(err.text, "'h2'") != NULL && strstr(err.text, "'h[3,1]'") != NULL, "%s", err.text);
+    unsetenv("SLURMD_NODENAME");
+    cr_assert_eq(parse(GOOD "--pmi-hosts=h[3,2]", &c, &err), -EINVAL);
+    cr_expect_not_null(strstr(err.text, "SLURMD_NODENAME is not set"), "%s", err.text);
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* alloc.h - the allocation of a resource manager that this program runs in. Inside conf/ only.
+ *
+ * It is known from the environment. What is there must be whole and fit together: half an allocation is an error that
+ * names the variable, never a guess.
+ */
+#ifndef CONF_ALLOC_H
+#define CONF_ALLOC_H
+
+#include <stdbool.h>
+#include "common/err.h"
+#include "common/hostlist.h"
+#include "common/span.h"
+#include "conf/conf.h"
+
+struct alloc {
+    enum alloc_kind kind;   /* ALLOC_NONE: there is none */
+    struct hostlist *hosts; /* in the manager's order, with slots; NULL with ALLOC_NONE */
+    char *job;              /* the manager's name for the job */
+    bool in_step;           /* we are a part of it that may have fewer CPUs than the whole */
+};
+
+/* Take conf->hosts from the allocation where none are given and they are to come from there; and see whether those
+ * given are in it. 0, -ENOMEM, or -EINVAL where a manager's variables are half there or contradict each other, or where
+ * --bootstrap asks for one that is not there. */
+int alloc_decide(struct conf *conf, char *const *envp, struct err *err);
+void alloc_done(struct alloc *a);
+
+/* Slurm's; 0 with ALLOC_NONE where no variable of it is set. */
+int alloc_slurm(char *const *envp, struct alloc *out, struct err *err);
+/* Slurm's "2(x3),1": the counts of `names` in order, each multiplied out; all of the text and all of the names must be
+ * used up. They are divided by `per_slot` (at least 1), and none becomes less than 1. Adds to `out`. -EINVAL with what
+ * is wrong of `text`, or -ENOMEM. */
+int alloc_slurm_slots(const struct hostlist *names, struct span text, unsigned per_slot, struct hostlist *out,
+                      struct err *err);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Allocations as the environment tells of them: what is taken from it, when, and what is refused. */
+#include "conf_helpers.h"
+#include "common/util.h"
+
+TestSuite(alloc, .timeout = 20);
+
+#define JOB "SLURM_JOB_ID=7"
+#define NODES "SLURM_JOB_NODELIST=h[0-3]"
+#define TASKS "SLURM_TASKS_PER_NODE=2(x3),1"
+#define STEP "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=1"
+
+static struct conf *load_in(const char *line, const char *const *env, struct err *err)
+{
+    char whole[256];
+
+    snprintf(whole, sizeof(whole), "pmi-start %s", line);
+    return load_line(whole, (char *const *)(uintptr_t)env, err);
+}
+
+/* "h0:2 h1:2 ..." */
+static const char *hosts_of(const struct conf *conf)
+{
+    static char text[512];
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; conf->hosts != NULL && i < hostlist_count(conf->hosts); i++) {
+        struct host h = hostlist_get(conf->hosts, i);
+
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s:%u", i > 0 ? " " : "", h.name, h.slots);
+    }
+    return text;
+}
+
+static const struct {
+    const char *line, *env[8];
+    enum alloc_kind kind;
+    const char *hosts;
+    bool in_step;
+} cases[] = {
+    {"true", {NULL}, ALLOC_NONE, "", false},
+    {"true", {"SLURM_CONF=/x", "SLURM_NTASKS=4"}, ALLOC_NONE, "", false},
+    {"true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
+    {"true", {"SLURM_JOBID=7", "SLURM_NODELIST=h[3,1]", "SLURM_TASKS_PER_NODE=1,4"}, ALLOC_SLURM, "h3:1 h1:4", false},
+    {"true",
+     {JOB, "SLURM_JOBID=7", NODES, "SLURM_NODELIST=h[0-3]", TASKS, "SLURM_NNODES=4"},
+     ALLOC_SLURM,
+     "h0:2 h1:2 h2:2 h3:1",
+     false},
+    {"-x h[1-2] true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h3:1", false},
+    {"-b slurm true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
+    {"-b slurm --nodes=2 true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
+    {"-b rsh true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
+    {"--print-hosts", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
+    /* hosts, --nodes and other methods come first */
+    {"-H h3,h0:3 true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h3:0 h0:3", false},
+    {"-H h3,x true", {JOB, NODES, TASKS}, ALLOC_NONE, "h3:0 x:0", false},
+    {"-H me@h3 true", {JOB, NODES, TASKS}, ALLOC_NONE, "me@h3:0", false},
+    {"-H h3 -b rsh true", {JOB, NODES, TASKS}, ALLOC_NONE, "h3:0", false},
+    {"-H h3 true", {JOB}, ALLOC_NONE, "h3:0", false},
+    {"--nodes=2 true", {JOB, NODES, TASKS}, ALLOC_NONE, "", false},
+    {"--nodes=2 true", {JOB}, ALLOC_NONE, "", false},
+    {"-b local true", {JOB}, ALLOC_NONE, "", false},
+    {"-b manual --secret-file=/x --nodes=2 true", {JOB}, ALLOC_NONE, "", false},
+    {"--serve=127.0.0.1 -n 2 true", {JOB}, ALLOC_NONE, "", false},
+    {"--print-config true", {JOB}, ALLOC_NONE, "", false},
+    /* within a step, whose own counts say nothing of the job */
+    {"true",
+     {JOB, NODES, "SLURM_TASKS_PER_NODE=1", "SLURM_NNODES=1", "SLURM_JOB_CPUS_PER_NODE=4(x4)", STEP},
+     ALLOC_SLURM,
+     "h0:4 h1:4 h2:4 h3:4",
+     true},
+    {"true",
+     {JOB, NODES, "SLURM_CPUS_PER_TASK=3", "SLURM_JOB_CPUS_PER_NODE=7,2(x3)", STEP},
+     ALLOC_SLURM,
+     "h0:2 h1:1 h2:1 h3:1",
+     true},
+};
+
+Test(alloc, table)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct err err = {0};
+        struct conf *conf = load_in(cases[i].line, cases[i].env, &err);
+
+        cr_assert(conf != NULL, "%zu, %s: %s", i, cases[i].line, err.text);
+        cr_expect_eq(conf->alloc, cases[i].kind, "%zu, %s: %d", i, cases[i].line, (int)conf->alloc);
+        cr_expect_str_eq(hosts_of(conf), cases[i].hosts, "%zu, %s: %s", i, cases[i].line, hosts_of(conf));
+        cr_expect_eq(conf->alloc_in_step, cases[i].in_step, "%zu", i);
+        cr_expect((conf->alloc_job != NULL) == (cases[i].kind != ALLOC_NONE), "%zu", i);
+        conf_free(conf);
+    }
+}
+
+static const struct {
+    const char *line, *env[8], *says[2];
+} bad[] = {
+    {"true", {JOB}, {"SLURM_JOB_ID is set, but SLURM_JOB_NODELIST is not", "--bootstrap=local"}},
+    {"true", {NODES, TASKS}, {"SLURM_JOB_NODELIST is set, but SLURM_JOB_ID is not"}},
+    {"true", {JOB, NODES}, {"SLURM_TASKS_PER_NODE is not"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE="}, {"SLURM_TASKS_PER_NODE is not"}},
+    {"true", {JOB, "SLURM_JOBID=8", NODES, TASKS}, {"SLURM_JOB_ID is '7', but SLURM_JOBID is '8'"}},
+    {"true", {JOB, NODES, "SLURM_NODELIST=h[0-2]", TASKS}, {"SLURM_NODELIST is 'h[0-2]'"}},
+    {"true", {JOB, NODES, TASKS, "SLURM_JOB_NUM_NODES=3"}, {"SLURM_JOB_NUM_NODES is '3'", "names 4"}},
+    {"true", {JOB, NODES, TASKS, "SLURM_NNODES=x"}, {"is 'x'"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=2(x3)"}, {"SLURM_TASKS_PER_NODE: '2(x3)' is for 3 nodes", "are 4"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=2(x5)"}, {"for more than the 4 nodes"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=2(x4),1"}, {"for more than the 4 nodes"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=2(x4),"}, {"is no list of counts"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=,2(x4)"}, {"is no list of counts"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=0(x4)"}, {"is no list of counts"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=2(4)"}, {"is no list of counts"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=2(x4"}, {"is no list of counts"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=2(x)"}, {"is no list of counts"}},
+    {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE=4000(x4)"}, {"more than 1024 on one node"}},
+    {"true", {JOB, "SLURM_JOB_NODELIST=h[0-", TASKS}, {"SLURM_JOB_NODELIST: ", "h[0-"}},
+    {"true", {JOB, "SLURM_JOB_NODELIST=^/etc/passwd", TASKS}, {"SLURM_JOB_NODELIST: "}},
+    {"true", {JOB, "SLURM_JOB_NODELIST=a@h", "SLURM_TASKS_PER_NODE=1"}, {"no list of Slurm's nodes"}},
+    {"true", {"SLURM_JOB_ID=x", NODES, TASKS}, {"'x' is not the number of a job"}},
+    {"true", {JOB, NODES, TASKS, "SLURM_HET_SIZE=2"}, {"SLURM_HET_SIZE is '2'"}},
+    {"true", {JOB, NODES, TASKS, STEP}, {"SLURM_JOB_CPUS_PER_NODE is not"}},
+    {"true", {JOB, NODES, TASKS, "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=4"}, {"srun -n1"}},
+    {"-b rsh true", {JOB}, {"SLURM_JOB_NODELIST is not"}},
+    {"-b slurm -H h1 true", {JOB}, {"SLURM_JOB_NODELIST is not"}},
+    {"-b slurm -H h1,x true", {JOB, NODES, TASKS}, {"host 'x' is not in the allocation of job 7"}},
+    {"-x x true", {JOB, NODES, TASKS}, {"'x' is no host of the list"}},
+    {"-x h[0-3] true", {JOB, NODES, TASKS}, {"leaves no host"}},
+};
+
+Test(alloc, what_is_half_there_or_contradicts_itself_is_named)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct err err = {0};
+        struct conf *conf = load_in(bad[i].line, bad[i].env, &err);
+
+        cr_expect(conf == NULL, "%zu, %s", i, bad[i].says[0]);
+        cr_expect_eq(err.code, -EINVAL, "%zu", i);
+        for (size_t k = 0; k < ARRAY_SIZE(bad[i].says) && bad[i].says[k] != NULL; k++)
+            cr_expect_not_null(strstr(err.text, bad[i].says[k]), "%zu: '%s' is not in: %s", i, bad[i].says[k],
+                               err.text);
+        conf_free(conf);
+    }
+}
