@@ -77,7 +77,9 @@
 
 /* Tests build a program that comes to these soon. */
 #ifndef KVS_BYTES_MAX
-#define KVS_BYTES_MAX (3u << 30)      /* one job's keys on one node */
+#define KVS_BYTES_MAX (3u << 30) /* one job's keys on one node */
+#endif
+#ifndef BARRIERS_KNOWN_MAX
 #define BARRIERS_KNOWN_MAX (1u << 20) /* names that one job may ever use on a node; their round numbers are kept */
 #endif
 
