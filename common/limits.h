@@ -46,6 +46,7 @@
 #define SERVE_RANGES_MAX 256         /* of --serve */
 #define SERVE_WARNED_MAX 1024        /* addresses whose connections were refused and of which that was said, */
 #define SERVE_WARNINGS_MAX 16        /* and how often of one of them */
+#define PMI_REFUSALS_MAX 16          /* the same, of one PMI_PORT: everybody on the host can knock */
 #define PMI_SESSIONS_MAX 65536       /* of one rank */
 #define PREAUTH_BYTES_MAX 4096       /* plaintext bytes accepted from a connection before its hello was accepted */
 #define PREAUTH_WIRE_MAX (20u << 10) /* the same as it comes from the wire, TLS handshake included */

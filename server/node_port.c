@@ -17,19 +17,29 @@
 
 /* --- the listener ----------------------------------------------------------------------------------------------- */
 
+/* Whoever is on this host may knock as often as he likes, but does not fill the launcher's standard error. */
+static void tell_refusal(struct node_job *j, const char *why)
+{
+    if (j->refusals >= PMI_REFUSALS_MAX)
+        return;
+    log_warn("a connection to PMI_PORT is refused: %s%s", why,
+             ++j->refusals == PMI_REFUSALS_MAX ? "; that is all that is said of such" : "");
+}
+
 /* False: it is not let in. */
-static bool is_ours(int fd)
+static bool is_ours(struct node_job *j, int fd)
 {
     struct err err = {0};
     uid_t uid = 0;
 
     if (tcp_owner(fd, &uid, &err) < 0) {
         if (err.code != -ENOENT)
-            log_warn("a connection to PMI_PORT is refused: %s", err.text);
+            tell_refusal(j, err.text);
         return false;
     }
     if (uid != geteuid()) {
-        log_warn("a connection to PMI_PORT is refused: it is user %u's", (unsigned)uid);
+        err_set(&err, -EACCES, "it is user %u's", (unsigned)uid);
+        tell_refusal(j, err.text);
         return false;
     }
     return true;
@@ -47,7 +57,7 @@ static void on_connection(uv_poll_t *h, int status, int events)
     fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return; /* gone again, or no descriptor is left for now: those that wait are asked for again */
-    if (j->stranger_count >= PMI_STRANGERS_MAX || !is_ours(fd)) {
+    if (j->stranger_count >= PMI_STRANGERS_MAX || !is_ours(j, fd)) {
         close(fd);
         return;
     }
@@ -109,7 +119,7 @@ void node_port_refused(const struct pmi_conn *c, const char *why)
     if (c->job->serve != NULL)
         node_serve_refused(c->job, c->addr, why);
     else
-        log_warn("a connection to PMI_PORT is refused: %s", why);
+        tell_refusal(c->job, why);
 }
 
 static void on_stranger_late(uv_timer_t *h)

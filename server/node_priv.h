@@ -102,6 +102,7 @@ struct node_job {
     struct node_fd port;        /* listens for its tasks' connections; not open: they have PMI_FD alone */
     struct pmi_conn *strangers; /* connections that have not said who they are, */
     uint32_t stranger_count;
+    unsigned refusals; /* of connections to the port, that were told */
     bool ready, ready_sent, over, closing;
     bool gone_known;      /* some rank has ended, or left PMI for good */
     bool left_sent;       /* the launcher is told so by this node, or by one below */

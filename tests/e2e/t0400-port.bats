@@ -114,6 +114,17 @@ cmd=finalize_ack rc=0' ] || show_run both
     leftovers
 }
 
+@test "another user who knocks a hundred times is told of sixteen times" {
+    # shellcheck disable=SC2016
+    run_pmi -n 1 --pmi-connect=port bash -c 'setpriv --reuid=65534 --clear-groups bash -c "
+        for ((i = 0; i < 100; i++)); do exec 3<>/dev/tcp/${PMI_PORT/:/\/}; read -t 20 -r line <&3; done; true"'
+    expect_status 0
+    expect_line "a connection to PMI_PORT is refused: it is user 65534's"
+    expect_line "a connection to PMI_PORT is refused: it is user 65534's; that is all that is said of such"
+    expect_lines_at_most 16
+    leftovers
+}
+
 @test "a task in another pid and mount namespace, without the descriptor" {
     run_pmi --nodes=2 --ppn=2 --pmi-connect=port unshare --pid --mount --fork "$threads" 20 2
     expect_status 0
