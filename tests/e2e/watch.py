@@ -26,7 +26,7 @@ import traces  # noqa: E402
 FOLDERS = ("tmp", "dev/shm", "run", "root")
 NOBODY = 65534
 SECRET = 32
-KEY = rb"(?<![0-9A-Za-z+/_-])(?!/)(?:[0-9a-fA-F]{32,}|[0-9A-Za-z+/_-]{43}=?)(?![0-9A-Za-z+/_-])"
+KEY = rb"(?<![0-9A-Za-z+/_-])(?<!SHA256:)(?!/)(?:[0-9a-fA-F]{32,}|[0-9A-Za-z+/_-]{43}=?)(?![0-9A-Za-z+/_-])"
 LOOKS_RANDOM = 24, 6  # different values in that many bytes, where tables have fewer, and no ASCII, where text has none
 
 
@@ -183,7 +183,7 @@ def find(record):
 def keys(record):
     found = set()
     for where, data in recorded(record):
-        if where.startswith("anybody"):  # on the machine others may have keys of their own
+        if where.startswith("anybody") or " file /run/" in where:  # of the machine, where others may have their keys
             continue
         found.update(re.findall(KEY, data))
     print(*sorted(word.decode() for word in found), sep="\n")
