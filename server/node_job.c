@@ -246,6 +246,7 @@ void node_job_new(struct node *n, struct span body)
     rc = prepare(j, &err);
     if (rc < 0) {
         start_failed(j, NULL, 1, err.text);
+        node_job_close(j); /* what is said of it from now on would find half of it */
         return;
     }
     if (n->conf.place != 0)
