@@ -14,6 +14,11 @@ setup() {
     START_INPUT=$BATS_TEST_TMPDIR/input
 }
 
+teardown() {
+    end_failed
+    [ -z "${slurm_is_up:-}" ] || "$hosts_scripts/slurm.sh" down
+}
+
 begin_watch() {
     rm -f "$BATS_TEST_TMPDIR/watch.out" "$BATS_TEST_TMPDIR/record" "$BATS_TEST_TMPDIR"/run.*
     "$watch" watch "$BATS_TEST_TMPDIR/record" <"$BATS_TEST_TMPDIR/watch.in" >"$BATS_TEST_TMPDIR/watch.out" 3>&- &
@@ -68,7 +73,7 @@ whole_start() {
     keys=$("$watch" keys "$BATS_TEST_TMPDIR/record")
     # The fingerprint of the launcher's key is public, and in the memory of both as any other.
     nothing_shows "$(grep -vxF "${keys:-none}" "$BATS_TEST_TMPDIR/secrets")"
-    leftovers
+    leftovers 10 # Slurm's own daemons have a moment
 }
 
 # nothing_shows LINES: none of these, which are in hex, was seen.
@@ -263,4 +268,15 @@ END
     stderr=''
     [ "$status" = 0 ] || show_run "status $status"
     [ "$(sort -u <<<"$output")" = $'pmi-keeper environ maps mem fd\npmi-start' ] || show_run "that is not all it should see"
+}
+
+@test "srun within an allocation" {
+    local real=$pmi_start pmi_start
+    "$hosts_scripts/slurm.sh" up 3
+    slurm_is_up=1
+    clean_start
+    pmi_start=$(site_script allocated <<<"exec salloc --quiet -N3 '$real' \"\$@\"")
+    whole_start h1
+    one_public_key
+    grep -qa 'srun' "$BATS_TEST_TMPDIR/record" || show_run "no srun was seen"
 }
