@@ -58,6 +58,7 @@ static const struct {
     {MSG_SPAWNED, "spawned"},
     {MSG_JOB_OVER, "job-over"},
     {MSG_CHECK, "check"},
+    {MSG_WINDOW, "window"},
     {MSG_PING, "ping"},
     {MSG_PONG, "pong"},
 };

@@ -58,6 +58,7 @@ enum msg_type {
     MSG_SPAWNED,
     MSG_JOB_OVER,
     MSG_CHECK,
+    MSG_WINDOW,
     /* both, on one edge */
     MSG_PING = 128,
     MSG_PONG,

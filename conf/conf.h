@@ -83,7 +83,7 @@ struct conf {
     bool keep_going;
     char *chdir; /* NULL: the launcher's directory */
     int input;   /* a rank, INPUT_NONE or INPUT_ALL */
-    bool label;
+    bool label, pty;
     char *output, *error; /* file patterns, or NULL */
     char *interface;      /* NAME, ADDR or CIDR, or NULL */
     struct conf_ports port;

@@ -71,7 +71,8 @@ const struct option options[] = {
     {"output", 'o', ANY, "FILE", .set = set_pattern, AT(output),
      .help = "a file for each task's output: %r rank, %h host, %n node"},
     {"error", 'e', ANY, "FILE", .set = set_pattern, AT(error), .help = "the same for standard error"},
-    {.name = "pty", .flags = ANY | OPTION_BARE | OPTION_LATER},
+    {"pty", 0, FLAG, NULL, "yes", "no", .set = set_flag, AT(pty),
+     .help = "a terminal of its own for the rank that reads standard input"},
     /* Network */
     {"interface", 0, ANY, "WHICH", .set = set_text, AT(interface),
      .help = "addresses to use: an interface, an address or a CIDR range"},

@@ -97,6 +97,9 @@ int job_pack(const struct job *j, struct buf *out)
     pack_limits(m, &j->limits);
     msg_put_i64(m, "input", j->input);
     msg_put_bool(m, "input_handed", j->input_handed);
+    msg_put_bool(m, "pty", j->pty);
+    msg_put_u64(m, "rows", j->rows);
+    msg_put_u64(m, "cols", j->cols);
     msg_put_u64(m, "connect", j->connect);
     msg_put_bool(m, "subversion2", j->subversion2);
     msg_put_bool(m, "trace", j->trace);
@@ -209,6 +212,20 @@ static int unpack_placement(const struct msg_in *m, struct job *j, struct err *e
     return 0;
 }
 
+static int unpack_pty(const struct msg_in *m, struct job *j, struct err *err)
+{
+    uint64_t rows, cols;
+    int rc;
+
+    if ((rc = msg_get_bool(m, "pty", &j->pty, err)) < 0 ||
+        (rc = msg_get_u64(m, "rows", 0, UINT16_MAX, &rows, err)) < 0 ||
+        (rc = msg_get_u64(m, "cols", 0, UINT16_MAX, &cols, err)) < 0)
+        return rc;
+    j->rows = (uint16_t)rows;
+    j->cols = (uint16_t)cols;
+    return 0;
+}
+
 static int unpack_rest(const struct msg_in *m, struct job *j, struct err *err)
 {
     int64_t input;
@@ -237,6 +254,8 @@ static int unpack_rest(const struct msg_in *m, struct job *j, struct err *err)
         (rc = msg_get_bool(m, "subversion2", &j->subversion2, err)) < 0)
         return rc;
     j->connect = (unsigned)connect;
+    if ((rc = unpack_pty(m, j, err)) < 0)
+        return rc;
     if (input < -2 || input >= (int64_t)j->size)
         return err_set(err, -EPROTO, "standard input for rank %lld", (long long)input);
     j->input = (int)input;

@@ -42,7 +42,9 @@ struct job {
     char *mapping; /* PMI_process_mapping, or NULL: not defined */
     char **preput; /* key, value, key, value, ... */
     struct task_limits limits;
-    int input;         /* a rank, INPUT_NONE or INPUT_ALL of conf.h */
+    int input; /* a rank, INPUT_NONE or INPUT_ALL of conf.h */
+    bool pty;  /* the input rank has a terminal, of `rows` by `cols` at first */
+    uint16_t rows, cols;
     bool input_handed; /* the input rank is the launcher's own and gets descriptor 0 itself */
     unsigned connect;  /* enum pmi_connect of conf.h */
     bool subversion2;  /* clients of PMI 1.x are answered 1.2 */

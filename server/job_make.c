@@ -100,6 +100,28 @@ static bool hand_input(const struct conf *conf, const struct plan *plan, bool te
     return conf->input >= 0 && !terminal && plan->self >= 0 && plan->node_of[conf->input] == (uint32_t)plan->self;
 }
 
+static int check_pty(const struct conf *conf, const struct job_world *world, struct err *err)
+{
+    const char *what = NULL;
+
+    if (!conf->pty)
+        return 0;
+    if (!world->input_is_terminal)
+        return err_set(err, -EINVAL, "--pty: standard input is no terminal");
+    if (conf->label)
+        what = "--label";
+    else if (conf->output != NULL)
+        what = "--output";
+    else if (conf->error != NULL)
+        what = "--error";
+    if (what != NULL)
+        return err_set(err, -EINVAL, "--pty and %s: the output of a terminal is shown as it is", what);
+    if (conf->input < 0)
+        return err_set(err, -EINVAL, "--pty and --input=%s: a terminal is for one rank",
+                       conf->input == INPUT_ALL ? "all" : "none");
+    return 0;
+}
+
 static void set_switches(struct job *j, const struct conf *conf)
 {
     j->subversion2 = conf->pmi_subversion == 2;
@@ -121,7 +143,9 @@ int job_make(const struct conf *conf, const struct plan *plan, const struct job_
         free(j);
         return err_set(err, -EINVAL, "--input=%d: there are only ranks 0 to %u", conf->input, plan->size - 1);
     }
-    rc = set_dir(j, conf, env_get(world->envp, "PWD"), err);
+    rc = check_pty(conf, world, err);
+    if (rc == 0)
+        rc = set_dir(j, conf, env_get(world->envp, "PWD"), err);
     if (rc == 0)
         rc = set_apps(j, conf, plan, world->envp, err);
     j->size = plan->size;
@@ -136,6 +160,9 @@ int job_make(const struct conf *conf, const struct plan *plan, const struct job_
     j->input = conf->input;
     j->input_handed = hand_input(conf, plan, world->input_is_terminal);
     j->connect = conf->pmi_connect;
+    j->pty = conf->pty;
+    j->rows = world->rows;
+    j->cols = world->cols;
     set_switches(j, conf);
     *out = j;
     return 0;

@@ -11,6 +11,7 @@ struct job_world {
     char *const *envp;
     const struct task_limits *limits;
     bool input_is_terminal;
+    uint16_t rows, cols; /* of that terminal, for --pty */
 };
 
 int job_make(const struct conf *conf, const struct plan *plan, const struct job_world *world, struct job **out,

@@ -23,6 +23,7 @@
 #include "server/descendants.h"
 #include "server/keeper_wire.h"
 #include "server/spawn_id.h"
+#include "server/terminal.h"
 
 /* Children between fork and exec at one time; each has a pipe open. */
 #define STARTING_MAX 64
@@ -39,6 +40,7 @@ struct child {
 
 struct keeper {
     int sock, sigfd;
+    int tty; /* the launcher's terminal, or -1 */
     struct buf in, out;
     int fds[2 * KEEPER_FDS_MAX]; /* came with messages that are not complete yet, in order */
     unsigned nfds;
@@ -291,20 +293,21 @@ static void turn(struct keeper *k)
     flush(k);
 }
 
-/* Close whatever we inherited but `keep`: a pipe of somebody who waits for its end, most of all. */
-static void close_inherited(int keep)
+/* Close whatever we inherited but `keep` to `last`: a pipe of somebody who waits for its end, most of all. */
+static void close_inherited(int keep, int last)
 {
     struct dirent *d;
     DIR *dir;
 
     if (syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0u) == 0 &&
-        syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0u) == 0)
+        syscall(SYS_close_range, (unsigned)last + 1, ~0u, 0u) == 0)
         return;
     dir = opendir("/proc/self/fd"); /* Linux before 5.9 */
     while (dir != NULL && (d = readdir(dir)) != NULL) {
         uint64_t fd;
 
-        if (num_u64(span_of(d->d_name), 3, INT32_MAX, &fd) == 0 && (int)fd != keep && (int)fd != dirfd(dir))
+        if (num_u64(span_of(d->d_name), 3, INT32_MAX, &fd) == 0 && ((int)fd < keep || (int)fd > last) &&
+            (int)fd != dirfd(dir))
             close((int)fd);
     }
     if (dir != NULL)
@@ -337,20 +340,24 @@ static int watch_children(void)
 }
 
 /* Signals are blocked by keeper_fork(). */
-static void keeper_main(int sock) __attribute__((noreturn));
-static void keeper_main(int sock)
+static void keeper_main(int sock, const struct termios *tty) __attribute__((noreturn));
+static void keeper_main(int sock, const struct termios *tty)
 {
-    struct keeper k = {0};
+    struct keeper k = {.tty = -1};
 
     k.sock = fcntl(sock, F_DUPFD_CLOEXEC, 10); /* so that 3 is below it, for close_inherited() */
+    if (k.sock >= 0 && tty != NULL)
+        k.tty = dup3(0, k.sock + 1, O_CLOEXEC);
     if (k.sock < 0 || take_leave() < 0)
         _exit(1);
-    close_inherited(k.sock);
+    close_inherited(k.sock, MAX(k.sock, k.tty));
     k.sigfd = watch_children();
     if (k.sigfd < 0)
         _exit(1);
     while (!k.over)
         turn(&k);
+    if (k.tty >= 0)
+        terminal_put_back(k.tty, tty);
     descendants_kill_all(END_MS);
     _exit(0);
 }
@@ -367,7 +374,7 @@ static void block_signals(sigset_t *old)
     sigprocmask(SIG_SETMASK, &all, old);
 }
 
-int keeper_fork(int *fd, pid_t *pid, struct err *err)
+int keeper_fork(const struct termios *tty, int *fd, pid_t *pid, struct err *err)
 {
     struct sigaction sa = {.sa_handler = SIG_DFL};
     sigset_t old;
@@ -381,7 +388,7 @@ int keeper_fork(int *fd, pid_t *pid, struct err *err)
     block_signals(&old);
     p = fork();
     if (p == 0)
-        keeper_main(pair[1]);
+        keeper_main(pair[1], tty);
     int rc = -errno;
     sigprocmask(SIG_SETMASK, &old, NULL);
     close(pair[1]);

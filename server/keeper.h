@@ -9,11 +9,14 @@
 #define SERVER_KEEPER_H
 
 #include <sys/types.h>
+#include <termios.h>
 #include "common/err.h"
 
 /* Forks the keeper; returns our end of the socketpair in *fd (close-on-exec, non-blocking) and its pid. The caller is
  * (and stays) the worker: it becomes a subreaper and gets CHLD's default disposition. To be called before there is a
- * loop or a thread. No copy of *fd may get into another process: its end is how the keeper learns of ours. */
-int keeper_fork(int *fd, pid_t *pid, struct err *err);
+ * loop or a thread. No copy of *fd may get into another process: its end is how the keeper learns of ours.
+ *
+ * `tty`: how descriptor 0, a terminal, is to be left if we are killed with it in raw mode; NULL: there is none. */
+int keeper_fork(const struct termios *tty, int *fd, pid_t *pid, struct err *err);
 
 #endif

@@ -14,6 +14,7 @@
 #define HAS_DIR 32u
 #define IGNORE_HUP 64u
 #define IGNORE_INT 128u
+#define HAS_PTY 256u
 
 /* What stands before the strings of a KEEPER_SPAWN: program, directory if there is one, arguments, environment, each
  * with its terminator. */
@@ -95,7 +96,7 @@ int keeper_spawn_add(struct buf *out, const struct spawn_req *req, int *fds, uns
     *nfds = spawn_fds(req, fds, &fixed.flags);
     if (req->limits != NULL)
         put_limits(&fixed, req->limits);
-    fixed.flags |= req->dir != NULL ? HAS_DIR : 0;
+    fixed.flags |= (req->dir != NULL ? HAS_DIR : 0) | (req->has_pty ? HAS_PTY : 0);
     fixed.argc = (uint32_t)strv_count(req->argv);
     fixed.envc = (uint32_t)strv_count(req->envp);
     struct keeper_head head = {.len = (uint32_t)len, .type = KEEPER_SPAWN, .nfds = (uint16_t)*nfds};
@@ -209,6 +210,7 @@ int keeper_spawn_parse(struct span body, const int *fds, unsigned nfds, struct s
     memcpy(&fixed, body.p, sizeof(fixed));
     struct span rest = {body.p + sizeof(fixed), body.n - sizeof(fixed)};
     r.id = fixed.id;
+    r.has_pty = (fixed.flags & HAS_PTY) != 0;
     r.program = take_string(&rest);
     r.dir = fixed.flags & HAS_DIR ? take_string(&rest) : NULL;
     if (r.program == NULL || (r.dir == NULL && (fixed.flags & HAS_DIR)))

@@ -61,6 +61,7 @@ void launcher_finish(struct launcher *l, int status)
         return;
     l->closing = true;
     l->status = status;
+    terminal_set_raw(&l->terminal, false);
     links_finish(l->links, true);
     if (l->join != NULL)
         (void)join_root_stop(l->join);
@@ -269,6 +270,12 @@ static void on_progress(uv_timer_t *t)
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
+/* --pty without one is refused with the other things about the job. */
+static bool has_terminal(const struct launcher *l)
+{
+    return l->conf->pty && isatty(0) == 1;
+}
+
 static int open_parts(struct launcher *l, int keeper_fd, struct err *err)
 {
     struct node_conf nc = {.place = 0, .stdin_fd = 0};
@@ -278,6 +285,10 @@ static int open_parts(struct launcher *l, int keeper_fd, struct err *err)
 
     if (rc < 0)
         return rc;
+    if (has_terminal(l)) {
+        terminal_size(&l->terminal, &world.rows, &world.cols);
+        rc_conf.terminal = &l->terminal;
+    }
     nc.links = l->links = links_new(&links_ops, l);
     nc.spawner = l->spawner;
     nc.serve = &l->serve;
@@ -407,6 +418,15 @@ static int plan_it(struct launcher *l, struct err *err)
     return plan_make(l->conf, addrs_is_self, host, &l->plan, err);
 }
 
+static int start_keeper(struct launcher *l, int *fd, struct err *err)
+{
+    bool tty = has_terminal(l);
+
+    if (tty && terminal_open(&l->terminal, 0, err) < 0)
+        return -ENOTTY;
+    return keeper_fork(tty ? &l->terminal.before : NULL, fd, &l->keeper_pid, err);
+}
+
 int launcher_main(int argc, char **argv, char **envp)
 {
     struct launcher l = {.envp = envp};
@@ -429,7 +449,7 @@ int launcher_main(int argc, char **argv, char **envp)
     if (status < 0) {
         (void)signal(SIGPIPE, SIG_IGN);
         process_raise_limits(); /* the keeper needs them too */
-        if (keeper_fork(&keeper_fd, &l.keeper_pid, &err) < 0) {
+        if (start_keeper(&l, &keeper_fd, &err) < 0) {
             log_error("%s", err.text);
             status = 1;
         } else {

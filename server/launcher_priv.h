@@ -16,8 +16,9 @@
 #include "server/root.h"
 #include "server/serve.h"
 #include "server/spawner.h"
+#include "server/terminal.h"
 
-#define LAUNCHER_SIGNALS 9
+#define LAUNCHER_SIGNALS 9 /* at most */
 
 struct launcher {
     uv_loop_t loop;
@@ -35,7 +36,8 @@ struct launcher {
     struct boot_conf boot_conf;
     struct boot_ops boot_ops;
     struct root *root;
-    struct serve_conf serve; /* --serve */
+    struct serve_conf serve;  /* --serve */
+    struct terminal terminal; /* --pty */
     char **addrs, *self_path, *script, *srun;
     uint32_t boot_running; /* bootstrap processes that have not ended */
     uv_signal_t signal[LAUNCHER_SIGNALS];

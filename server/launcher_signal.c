@@ -23,7 +23,9 @@ static void tell_pause(struct launcher *l, bool on)
 
 static void on_stop(uv_timer_t *t)
 {
-    (void)t;
+    struct launcher *l = t->data;
+
+    root_terminal(l->root, false);
     (void)kill(getpid(), SIGSTOP);
 }
 
@@ -39,6 +41,8 @@ static void go_on(struct launcher *l)
     uv_timer_stop(&l->stop); /* it may come before we have stopped */
     tell_pause(l, false);
     root_signal(l->root, SIGCONT);
+    root_terminal(l->root, true);
+    root_window(l->root);
 }
 
 static void on_signal(uv_signal_t *h, int sig)
@@ -51,19 +55,22 @@ static void on_signal(uv_signal_t *h, int sig)
         stop_all(l);
     else if (sig == SIGCONT)
         go_on(l);
+    else if (sig == SIGWINCH)
+        root_window(l->root);
     else
         root_signal(l->root, sig);
 }
 
 int launcher_signals_open(struct launcher *l, struct err *err)
 {
-    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGTSTP, SIGCONT};
+    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         uv_signal_t *h = &l->signal[l->signal_count];
         int rc;
 
-        if ((wanted[i] == SIGHUP && l->limits.ignore_hup) || (wanted[i] == SIGINT && l->limits.ignore_int))
+        if ((wanted[i] == SIGHUP && l->limits.ignore_hup) || (wanted[i] == SIGINT && l->limits.ignore_int) ||
+            (wanted[i] == SIGWINCH && !l->conf->pty))
             continue;
         uv_signal_init(&l->loop, h);
         h->data = l;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "server/blame.h"
 #include "server/node_priv.h"
+#include "server/node_pty.h"
 
 static void on_flush(uv_timer_t *h)
 {
@@ -290,6 +291,8 @@ static int routed(struct node *n, unsigned type, struct span body, const struct 
     switch (type) {
     case MSG_INPUT:
         return node_input(j, m, err);
+    case MSG_WINDOW:
+        return node_window(j, m, err);
     case MSG_OUTPUT_CREDIT:
         return node_output_credit(j, m, err);
     case MSG_NAMED:
@@ -301,7 +304,8 @@ static int routed(struct node *n, unsigned type, struct span body, const struct 
 
 static bool is_routed(unsigned type)
 {
-    return type == MSG_INPUT || type == MSG_OUTPUT_CREDIT || type == MSG_NAMED || type == MSG_SPAWNED;
+    return type == MSG_INPUT || type == MSG_WINDOW || type == MSG_OUTPUT_CREDIT || type == MSG_NAMED ||
+           type == MSG_SPAWNED;
 }
 
 /* For everybody, about one job. */

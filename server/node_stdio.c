@@ -127,8 +127,10 @@ static void on_in_ready(uv_poll_t *h, int status, int events)
 int task_stdio_open(struct task *t, int out_fd, int err_fd, int in_fd)
 {
     struct node_job *j = t->job;
-    int rc = node_fd_open(j, &t->out, &t->out.h, out_fd), rc2 = node_fd_open(j, &t->err, &t->err.h, err_fd), rc3 = 0;
+    int rc = node_fd_open(j, &t->out, &t->out.h, out_fd), rc2 = 0, rc3 = 0;
 
+    if (err_fd >= 0) /* a terminal has both in one */
+        rc2 = node_fd_open(j, &t->err, &t->err.h, err_fd);
     if (in_fd >= 0)
         rc3 = node_fd_open(j, t, &t->in, in_fd);
     buf_init(&t->in_buf, 4 * STDIO_CREDIT);

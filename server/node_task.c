@@ -14,6 +14,7 @@
 #include "server/blame.h"
 #include "server/env.h"
 #include "server/node_priv.h"
+#include "server/node_pty.h"
 
 /* --- descriptors in the loop ------------------------------------------------------------------------------------ */
 
@@ -184,20 +185,29 @@ static bool reads_input(const struct task *t)
     return input == INPUT_ALL || input == (int)t->rank;
 }
 
+static int pipes_open(const struct task *t, struct task_ends *e)
+{
+    const struct node_job *j = t->job;
+    int rc;
+
+    if ((rc = task_pipe(false, &e->out, &e->theirs[1])) < 0 || (rc = task_pipe(false, &e->err, &e->theirs[2])) < 0 ||
+        !reads_input(t))
+        return rc;
+    if (!j->job->input_handed)
+        return task_pipe(true, &e->in, &e->theirs[0]);
+    e->theirs[0] = j->node->conf.stdin_fd; /* 0: stays ours, see ends_close() */
+    return 0;
+}
+
 static int ends_open(const struct task *t, struct task_ends *e)
 {
     const struct node_job *j = t->job;
     int sv[2], rc;
 
     *e = (struct task_ends){.theirs = {-1, -1, -1}, .pmi_theirs = -1, .out = -1, .err = -1, .in = -1, .pmi = -1};
-    if ((rc = task_pipe(false, &e->out, &e->theirs[1])) < 0 || (rc = task_pipe(false, &e->err, &e->theirs[2])) < 0)
+    rc = task_has_pty(t) ? task_pty_open(t, &e->out, &e->in, e->theirs) : pipes_open(t, e);
+    if (rc < 0)
         return rc;
-    if (reads_input(t)) {
-        if (j->job->input_handed)
-            e->theirs[0] = j->node->conf.stdin_fd; /* 0: stays ours, see ends_close() */
-        else if ((rc = task_pipe(true, &e->in, &e->theirs[0])) < 0)
-            return rc;
-    }
     if (!(j->job->connect & CONNECT_FD))
         return 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) < 0)
@@ -270,6 +280,7 @@ static int spawn(struct task *t, struct task_ends *e, struct err *err)
             .dir = job_app_dir(j->job, a),
             .fd = {e->theirs[0], e->theirs[1], e->theirs[2]},
             .pmi_fd = e->pmi_theirs,
+            .has_pty = task_has_pty(t),
             .limits = &j->job->limits,
         };
         rc = spawner_spawn(j->node->conf.spawner, &req, err);

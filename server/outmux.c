@@ -190,12 +190,36 @@ static int emit_labelled(struct outmux *m, uint32_t task, bool is_err, struct sp
     return rc;
 }
 
+/* For a terminal that is raw. */
+static int emit_crlf(struct outmux *m, uint32_t task, bool is_err, struct span text)
+{
+    struct buf b;
+    int rc = 0;
+
+    buf_init(&b, 0);
+    for (size_t at = 0; rc == 0 && at < text.n;) {
+        const char *nl = memchr(text.p + at, '\n', text.n - at);
+        size_t n = nl == NULL ? text.n - at : (size_t)(nl - text.p) - at;
+
+        rc = buf_add(&b, text.p + at, n);
+        if (rc == 0 && nl != NULL)
+            rc = buf_add(&b, "\r\n", 2);
+        at += n + (nl != NULL);
+    }
+    if (rc == 0)
+        rc = emit(m, task, is_err, buf_span(&b), text.n);
+    buf_done(&b);
+    return rc;
+}
+
 static int emit_text(struct outmux *m, uint32_t task, bool is_err, struct span text)
 {
     if (text.n == 0)
         return 0;
     if (m->conf.label && m->pane[2 * task + is_err].fd < 0)
         return emit_labelled(m, task, is_err, text);
+    if (m->conf.terminal >= 0 && task != (uint32_t)m->conf.terminal)
+        return emit_crlf(m, task, is_err, text);
     return emit(m, task, is_err, text, text.n);
 }
 
@@ -240,6 +264,8 @@ int outmux_data(struct outmux *m, uint32_t task, bool is_err, struct span data)
     size_t whole = nl == NULL ? 0 : (size_t)(nl - data.p) + 1;
     int rc = 0;
 
+    if (m->conf.terminal == (int64_t)task)
+        return emit_text(m, task, is_err, data);
     if (whole > 0 && p->part.len > 0) {
         if ((rc = buf_add(&p->part, data.p, whole)) < 0 || (rc = pane_flush(m, task, is_err)) < 0)
             return rc;

@@ -34,6 +34,8 @@ struct outmux_ops {
 struct outmux_conf {
     uint32_t size; /* tasks at first, see outmux_grow() */
     bool label;
+    int64_t terminal; /* the task whose output is a terminal's: at once and as it is, others' lines in between end by CR
+                       * and LF; -1: none */
     const char *output, *error; /* file patterns or NULL, lent: %r rank, %h host, %n node, %% */
     void (*describe)(uint32_t task, struct outmux_task *out, void *arg);
 };

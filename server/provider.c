@@ -409,7 +409,7 @@ int provider_main(int argc, char **argv)
         return 2;
     }
     if ((!stays_attached(p.conf) && fork_worker(&p.login_done, &err) < 0) ||
-        keeper_fork(&keeper_fd, &keeper_pid, &err) < 0) {
+        keeper_fork(NULL, &keeper_fd, &keeper_pid, &err) < 0) {
         log_error("%s", err.text);
         provider_conf_free(p.conf);
         return 1;

@@ -433,17 +433,20 @@ static int open_trace(struct root *r, struct err *err)
     return r->trace == NULL ? err_set(err, -errno, "cannot open %s: %s", r->conf->pmi_trace_file, strerror(errno)) : 0;
 }
 
-static int open_streams(struct root *r, bool input_handed, struct err *err)
+static int open_streams(struct root *r, const struct root_conf *conf, struct err *err)
 {
     struct outmux_conf oc = {
         .size = r->plan->size,
         .label = r->conf->label,
         .output = r->conf->output,
         .error = r->conf->error,
+        .terminal = conf->terminal != NULL ? r->first->job->input : -1,
         .describe = describe,
     };
-    struct root_input_conf ic = {
-        .size = r->plan->size, .input = input_handed ? INPUT_NONE : r->first->job->input, .root = r};
+    struct root_input_conf ic = {.size = r->plan->size,
+                                 .input = conf->input_handed ? INPUT_NONE : r->first->job->input,
+                                 .terminal = conf->terminal,
+                                 .root = r};
     int rc = outmux_open(r->loop, &oc, &out_ops, r, &r->out, err);
 
     return rc < 0 ? rc : root_input_open(r->loop, &ic, &r->input, err);
@@ -476,7 +479,7 @@ int root_open(uv_loop_t *loop, struct root_conf *conf, const struct root_ops *op
     init_timers(r);
     rc = r->first == NULL || r->names == NULL ? err_set(err, -ENOMEM, "out of memory") : open_trace(r, err);
     if (rc == 0)
-        rc = open_streams(r, conf->input_handed, err);
+        rc = open_streams(r, conf, err);
     if (rc < 0) {
         root_close(r);
         return rc;

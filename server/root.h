@@ -26,6 +26,7 @@
 #define EXIT_CLOSED_OUTPUT 141
 
 struct root;
+struct terminal;
 
 struct root_ops {
     /* A message to every node, this one included. */
@@ -46,6 +47,7 @@ struct root_conf {
     const struct plan *plan; /* lent */
     struct job *job;         /* owned from here on, also on failure; its parent/node_at are filled by root_wired() */
     bool input_handed;
+    struct terminal *terminal; /* lent; NULL: no --pty */
 };
 
 int root_open(uv_loop_t *loop, struct root_conf *conf, const struct root_ops *ops, void *arg, struct root **out,
@@ -66,5 +68,8 @@ void root_up(struct root *r, unsigned type, struct span body);
 void root_finished(struct root *r);
 /* A signal to the launcher that ends the run (INT, TERM, HUP) or is handed on (the others). */
 void root_signal(struct root *r, int sig);
+/* --pty: the terminal's size has changed; it is to be raw again (if there is somebody for it), or not. */
+void root_window(struct root *r);
+void root_terminal(struct root *r, bool raw);
 
 #endif

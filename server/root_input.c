@@ -6,6 +6,7 @@
 #include "common/io/stdfd.h"
 #include "conf/conf.h"
 #include "server/root_priv.h"
+#include "server/terminal.h"
 
 #define READ_AHEAD 65536 /* stdfd hands over at most this much at once */
 
@@ -13,10 +14,11 @@ struct root_input {
     uv_loop_t *loop;
     struct root *root; /* lent */
     struct stdfd_in *in;
-    uint32_t first, count; /* ranks first .. first + count - 1 read it */
-    uint32_t readers;      /* of them not ended */
-    size_t *credit;        /* [count] */
-    bool *ended;           /* [count] */
+    struct terminal *terminal; /* lent, or NULL */
+    uint32_t first, count;     /* ranks first .. first + count - 1 read it */
+    uint32_t readers;          /* of them not ended */
+    size_t *credit;            /* [count] */
+    bool *ended;               /* [count] */
 };
 
 int root_input_open(uv_loop_t *loop, const struct root_input_conf *conf, struct root_input **out, struct err *err)
@@ -30,6 +32,7 @@ int root_input_open(uv_loop_t *loop, const struct root_input_conf *conf, struct 
         return err_set(err, -ENOMEM, "out of memory");
     in->loop = loop;
     in->root = conf->root;
+    in->terminal = conf->terminal;
     in->first = conf->input == INPUT_ALL ? 0 : (uint32_t)conf->input;
     in->count = in->readers = conf->input == INPUT_ALL ? conf->size : 1;
     in->credit = calloc(in->count, sizeof(*in->credit));
@@ -44,21 +47,28 @@ int root_input_open(uv_loop_t *loop, const struct root_input_conf *conf, struct 
     return 0;
 }
 
-static void send_input(struct root_input *in, uint32_t i, struct span data)
+static struct msg_out *map_for(const struct root_input *in, uint32_t i)
 {
-    struct root *r = in->root;
+    const struct root *r = in->root;
     uint32_t rank = in->first + i;
     struct msg_out *m = root_job_map(r->first);
 
     if (m != NULL) {
         msg_put_u64(m, "place", r->place_of[r->plan->node_of[rank]]);
         msg_put_u64(m, "rank", rank);
-        if (data.n > 0)
-            msg_put_bin(m, "data", data);
-        else
-            msg_put_bool(m, "eof", true);
     }
-    root_send_map(r, MSG_INPUT, m, true);
+    return m;
+}
+
+static void send_input(struct root_input *in, uint32_t i, struct span data)
+{
+    struct msg_out *m = map_for(in, i);
+
+    if (m != NULL && data.n > 0)
+        msg_put_bin(m, "data", data);
+    else if (m != NULL)
+        msg_put_bool(m, "eof", true);
+    root_send_map(in->root, MSG_INPUT, m, true);
 }
 
 static void close_reader(struct root_input *in)
@@ -66,6 +76,29 @@ static void close_reader(struct root_input *in)
     if (in->in != NULL)
         stdfd_in_close(in->in);
     in->in = NULL;
+    terminal_set_raw(in->terminal, false);
+}
+
+void root_input_window(const struct root_input *in)
+{
+    struct msg_out *m;
+    uint16_t rows, cols;
+
+    if (in == NULL || in->in == NULL || in->terminal == NULL)
+        return;
+    terminal_size(in->terminal, &rows, &cols);
+    m = map_for(in, 0);
+    if (m != NULL) {
+        msg_put_u64(m, "rows", rows);
+        msg_put_u64(m, "cols", cols);
+    }
+    root_send_map(in->root, MSG_WINDOW, m, false);
+}
+
+void root_input_terminal(struct root_input *in, bool raw)
+{
+    if (in != NULL && in->in != NULL)
+        terminal_set_raw(in->terminal, raw);
 }
 
 /* Read only while every reader can take a whole piece. */
@@ -107,6 +140,8 @@ void root_input_start(struct root_input *in)
         log_warn("cannot read standard input (%s), the tasks get none", err.text);
         on_input(0, NULL, in);
     }
+    root_input_terminal(in, true);
+    root_input_window(in); /* it may have changed since the job was made */
 }
 
 int root_input_credit(struct root_input *in, const struct msg_in *m, struct err *err)

@@ -10,11 +10,13 @@
 
 struct root;
 struct root_input;
+struct terminal;
 
 struct root_input_conf {
     uint32_t size;
-    int input;         /* a rank, INPUT_ALL or INPUT_NONE */
-    struct root *root; /* lent */
+    int input;                 /* a rank, INPUT_ALL or INPUT_NONE */
+    struct root *root;         /* lent */
+    struct terminal *terminal; /* lent; NULL: none */
 };
 
 int root_input_open(uv_loop_t *loop, const struct root_input_conf *conf, struct root_input **out, struct err *err);
@@ -23,6 +25,10 @@ int root_input_open(uv_loop_t *loop, const struct root_input_conf *conf, struct 
 void root_input_start(struct root_input *in);
 int root_input_credit(struct root_input *in, const struct msg_in *m, struct err *err);
 void root_input_rank_ended(struct root_input *in, uint32_t rank);
+/* The size of the terminal, to the rank that has one. */
+void root_input_window(const struct root_input *in);
+/* Raw while it is read, or as it was. */
+void root_input_terminal(struct root_input *in, bool raw);
 void root_input_close(struct root_input *in);
 
 #endif

@@ -108,3 +108,15 @@ void root_ready(struct root *r, struct root_job *j, const struct msg_in *m)
     let_go(r->first);
     root_input_start(r->input);
 }
+
+/* --- its terminal ----------------------------------------------------------------------------------------------- */
+
+void root_window(struct root *r)
+{
+    root_input_window(r->input);
+}
+
+void root_terminal(struct root *r, bool raw)
+{
+    root_input_terminal(r->input, raw);
+}

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -117,7 +118,10 @@ static int set_fds(const struct spawn_req *req)
     for (int i = 0; i < 3; i++)
         if (from[i] < 0)
             from[i] = i; /* ours is /dev/null */
-    return place_fds(from, req->pmi_fd < 0 ? 3 : 4);
+    int rc = place_fds(from, req->pmi_fd < 0 ? 3 : 4);
+    if (rc == 0 && req->has_pty && ioctl(0, TIOCSCTTY, 0) < 0)
+        rc = -errno;
+    return rc;
 }
 
 /* The kernel knows no format for it: a script without "#!". */

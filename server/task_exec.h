@@ -31,6 +31,7 @@ struct spawn_req {
     const char *dir; /* NULL: "/" */
     int fd[3];       /* become 0, 1, 2; -1: /dev/null. Stay the caller's, which may close them at return */
     int pmi_fd;      /* becomes descriptor 3, or -1: none */
+    bool has_pty;    /* descriptor 0 is a terminal: it becomes the session's */
     const struct task_limits *limits; /* NULL: as the keeper has them */
     /* Every process is made leader of a session of its own. A soft limit over the hard one becomes the hard one. */
 };

@@ -15,12 +15,18 @@
 #define WAIT_MS 1000
 
 static enum log_level max_level = LOG_WARN;
+static bool is_raw;
 static log_sink_fn sink_fn;
 static void *sink_arg;
 
 void log_set_level(enum log_level level)
 {
     max_level = level;
+}
+
+void log_set_raw(bool raw)
+{
+    is_raw = raw;
 }
 
 void log_set_sink(log_sink_fn sink, void *arg)
@@ -75,7 +81,7 @@ __attribute__((format(printf, 2, 0))) static void vlog(enum log_level level, con
     if (level > max_level)
         return;
     memcpy(line, prefix, head);
-    n = vsnprintf(line + head, sizeof(line) - head - 1, fmt, ap);
+    n = vsnprintf(line + head, sizeof(line) - head - 2, fmt, ap);
     if (n < 0)
         return;
     len = strlen(line);
@@ -83,6 +89,8 @@ __attribute__((format(printf, 2, 0))) static void vlog(enum log_level level, con
         sink_fn(level, line + head, sink_arg);
         return;
     }
+    if (is_raw)
+        line[len++] = '\r';
     line[len++] = '\n';
     say((struct span){line, len});
 }

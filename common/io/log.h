@@ -20,6 +20,9 @@ void log_set_level(enum log_level level);
 typedef void (*log_sink_fn)(enum log_level level, const char *line, void *arg);
 void log_set_sink(log_sink_fn sink, void *arg);
 
+/* End each line by CR and LF, as a terminal in raw mode needs it. */
+void log_set_raw(bool raw);
+
 /* Lines that standard error had no room for are kept and written later; at the end of the program, here, or never. */
 void log_flush(void);
 

@@ -102,6 +102,15 @@ run_pty() {
     run on login timeout -s KILL "$RUN_LIMIT" python3 "$BATS_TEST_DIRNAME/pty_run.py" "$script" "$pmi_start" "$@"
 }
 
+# start_pty NAME SCRIPT ARG...: the same in the background, its output in $BATS_TEST_TMPDIR/NAME. Sets $pty to its pid.
+start_pty() {
+    local out=$BATS_TEST_TMPDIR/$1 script=$2
+    shift 2
+    on login timeout -s KILL "$RUN_LIMIT" python3 "$BATS_TEST_DIRNAME/pty_run.py" "$script" "$pmi_start" "$@" \
+        >"$out" 2>&1 3>&- &
+    pty=$!
+}
+
 # wait_until SECONDS COMMAND...: until COMMAND succeeds, asked every 20 ms; fails when the time is over.
 wait_until() {
     local end=$((${EPOCHREALTIME/./} + $1 * 1000000))

@@ -4,6 +4,7 @@
 
 SCRIPT is a list of steps, separated by ';', done in order while the output is copied to ours:
     wait:TEXT   until TEXT has been printed (30 s at most)
+    next:TEXT   the same, where only what came since something was typed counts
     type:TEXT   type it; ^C, ^Z, ^D and ^\\ are the control keys, \\n is return
     stopped     until the job has been stopped; then `fg` brings it on again
     fg          continue it in the foreground
@@ -11,14 +12,17 @@ SCRIPT is a list of steps, separated by ';', done in order while the output is c
     pause:MS    let time pass
     exists:FILE until there is such a file, for a test that looks at something else meanwhile
     touch:FILE  make an empty file, for what waits for it
+    size:R,C    make the terminal R rows by C columns
+    raw         until the terminal is raw; `cooked` until it is not
 COMMAND is started by a small shell of ours as a process group of its own in the terminal's foreground, as bash would.
-Exits with COMMAND's status, or 128 plus the signal that ended it.
+Exits with COMMAND's status, or 128 plus the signal that ended it; with 1 if the terminal is not left as it was found.
 """
 import os
 import pty
 import select
 import signal
 import sys
+import termios
 import time
 
 LIMIT = 30.0
@@ -41,6 +45,8 @@ class Job:
             shell(argv, order_r, report_w)
         os.close(order_r)
         os.close(report_w)
+        self.found = termios.tcgetattr(self.tty)
+        os.write(order_w, b"s")
         return pid, order_w
 
     def pump(self, seconds):
@@ -63,6 +69,7 @@ class Job:
         return bool(ready)
 
     stopped = False
+    typed_at = 0
 
     def until(self, what, condition):
         end = time.monotonic() + LIMIT
@@ -78,7 +85,10 @@ class Job:
         arg = arg.encode().replace(b"\\n", b"\n")
         if name == "wait":
             self.until(f"'{arg.decode()}'", lambda: arg in self.seen)
+        elif name == "next":
+            self.until(f"'{arg.decode()}'", lambda: arg in self.seen[self.typed_at:])
         elif name == "type":
+            self.typed_at = len(self.seen)
             for key, code in ((b"^C", b"\3"), (b"^Z", b"\32"), (b"^D", b"\4"), (b"^\\", b"\34")):
                 arg = arg.replace(key, code)
             os.write(self.tty, arg)
@@ -91,6 +101,11 @@ class Job:
             self.until(f"file {arg.decode()}", lambda: os.path.exists(arg))
         elif name == "touch":
             open(arg, "w").close()
+        elif name == "size":
+            termios.tcsetwinsize(self.tty, tuple(int(n) for n in arg.split(b",")))
+        elif name in ("raw", "cooked"):
+            wanted = name == "cooked"
+            self.until(name, lambda: bool(termios.tcgetattr(self.tty)[3] & termios.ICANON) == wanted)
         elif name == "pause":
             end = time.monotonic() + int(arg) / 1000
             while time.monotonic() < end:
@@ -102,6 +117,7 @@ class Job:
 def shell(argv, order_r, report_w):
     """Session leader: run argv as a foreground job, report its stops and its end."""
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.read(order_r, 1)  # start
     job = os.fork()
     if job == 0:
         os.setpgid(0, 0)
@@ -133,9 +149,12 @@ def main():
             job.step(text)
     while job.status is None:
         job.pump(1.0)
+    left = termios.tcgetattr(job.tty)
     while job.pump(0.05):
         if os.waitpid(job.leader, os.WNOHANG)[0] != 0:
             break
+    if left != job.found:
+        sys.exit("pty_run: the terminal is not left as it was found")
     sys.exit(job.status)
 
 

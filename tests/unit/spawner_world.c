@@ -61,7 +61,7 @@ void setup(void)
 {
     struct err err = {0};
 
-    cr_assert_eq(keeper_fork(&w.fd, &w.keeper, &err), 0, "%s", err.text);
+    cr_assert_eq(keeper_fork(NULL, &w.fd, &w.keeper, &err), 0, "%s", err.text);
     cr_assert_eq(uv_loop_init(&w.loop), 0);
     cr_assert_eq(uv_timer_init(&w.loop, &w.limit), 0);
     cr_assert_eq(spawner_open(&w.loop, w.fd, w.keeper, &ops, &w, &w.s, &err), 0, "%s", err.text);

@@ -109,7 +109,6 @@ static const struct {
     {"true : -np 2 true", {"-n N"}},
     {"--command=true", {"no option '--command=true'"}},
     /* later versions */
-    {"--pty true", {"--pty: not in this version"}},
     {"--pmi-connect=sock true", {"--pmi-connect", "'sock'", "fd, port"}},
     {"-E PMI_RANK=3 true", {"PMI_RANK is set by pmi-start itself"}},
     {"--env=PWD true", {"PWD is set by pmi-start itself"}},
@@ -385,7 +384,7 @@ Test(conf, bad_environment)
     } cases[] = {
         {"PMI_START_RSH_FANOUT=x", "PMI_START_RSH_FANOUT: 'x' is not a number"},
         {"PMI_START_FOO=1", "PMI_START_FOO"},
-        {"PMI_START_PTY=1", "PMI_START_PTY: not in this version"},
+        {"PMI_START_RSH_TREE=1", "PMI_START_RSH_TREE: not in this version"},
         {"PMI_START_HELP=1", "PMI_START_HELP"},
         {"PMI_START_COMMAND=x", "PMI_START_COMMAND"},
         {"PMI_START_rsh_fanout=1", "PMI_START_rsh_fanout"},

@@ -71,7 +71,7 @@ static const struct {
     {"preput:\n  - a\n", ":2:5: preput:", "'a'"},
     {"output: \"a%x\"\n", ":1:9: output:", "'a%x'"},
     {"chdir: \"a\\0b\"\n", ":1:8:", "NUL"},
-    {"pty: true\n", ":1:6: pty:", "not in this version"},
+    {"rsh-tree: true\n", ":1:11: rsh-tree:", "not in this version"},
     {"bootstrap: k8s\n", ":1:12:", "not in this version"},
     {"help: true\n", ":1:1:", "'help'"},
     {"print-config: true\n", ":1:1:", "'print-config'"},
