@@ -53,7 +53,7 @@ static void on_end(struct proc *p, int wstatus)
     boot_node_failed(p->boot, node); /* but for one that has joined */
 }
 
-static const struct proc_ops proc_ops = {on_key, on_line, on_end};
+static const struct proc_ops proc_ops = {.on_key = on_key, .on_line = on_line, .on_end = on_end};
 
 static int start_one(struct bootstrap *b, struct local_proc *lp, char *const *words, struct err *err)
 {

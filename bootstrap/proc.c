@@ -9,10 +9,13 @@
 static void on_line(const struct hostwords_line *line, void *arg)
 {
     struct proc_pipe *pipe = arg;
+    const struct proc_ops *ops = pipe->proc->ops;
 
     log_debug("login: %s", log_escape(line->whole));
     if (!pipe->proc->boot->over)
-        pipe->proc->ops->on_line(pipe->proc, pipe->is_err, line);
+        ops->on_line(pipe->proc, pipe->is_err, line);
+    else if (ops->on_late_line != NULL)
+        ops->on_late_line(pipe->proc, pipe->is_err, line);
 }
 
 static void end_if_done(struct proc *p)

@@ -20,6 +20,8 @@ struct proc_ops {
     void (*on_key)(struct proc *p, const struct keyline_found *found);
     /* A line of its output (key lines too) or, with `is_err`, of its error. */
     void (*on_line)(struct proc *p, bool is_err, const struct hostwords_line *line);
+    /* A line that comes when the start is over, well or not; may be NULL. */
+    void (*on_late_line)(struct proc *p, bool is_err, const struct hostwords_line *line);
     /* It has exited, and both pipes have come to their end. Last. */
     void (*on_end)(struct proc *p, int wstatus);
 };

@@ -15,6 +15,7 @@
 #include "common/strv.h"
 #include "common/util.h"
 
+#define EXITS_MS 200
 #define LIST_MAX (100u << 10) /* bytes of a list of nodes: one argument may have 128 KiB on Linux */
 
 struct slurm_step {
@@ -25,12 +26,14 @@ struct slurm_step {
     char (*key)[KEYLINE_KEY_LEN + 1];
     char *words; /* the first error that names no host, else what srun said last; or NULL */
     bool is_error, ended;
+    bool cancelled; /* and that was said */
 };
 
 struct slurm {
     uint32_t *node; /* those that are not our own, by step and then in list order */
     struct slurm_step *step;
     uint32_t step_count;
+    uv_timer_t exits; /* since srun has told of an end whose reason comes on another way, perhaps later */
 };
 
 static struct slurm_step *of_proc(struct proc *p)
@@ -74,10 +77,20 @@ static void keep_words(struct slurm_step *s, struct span words, bool is_error)
     s->is_error = is_error;
 }
 
+static void on_exits(uv_timer_t *t)
+{
+    struct bootstrap *b = t->data;
+
+    for (uint32_t i = 0; i < b->conf->plan->node_count && !b->over; i++)
+        if (b->node[i].exit_code >= 0)
+            boot_node_failed(b, i); /* but for those that have joined */
+}
+
 /* Tasks of these hosts have ended, or the hosts have. */
 static void hosts_ended(struct slurm_step *s, struct span list, struct span words)
 {
     struct bootstrap *b = s->proc.boot;
+    struct slurm *sl = b->method_data;
     struct hostlist *hl = hostlist_new();
 
     if (hl == NULL || hostlist_add(hl, list, NULL, NULL, NULL) < 0) {
@@ -89,12 +102,12 @@ static void hosts_ended(struct slurm_step *s, struct span list, struct span word
 
         if (node < 0)
             continue;
-        /* What slurmstepd has said before, it said of this. */
+        b->node[node].exit_code = 1; /* which it was the words may say */
         if (b->node[node].words == NULL)
-            boot_node_words(&b->node[node], s->is_error ? span_of(s->words) : words);
-        boot_node_failed(b, (uint32_t)node);
+            boot_node_words(&b->node[node], words);
     }
     hostlist_free(hl);
+    uv_timer_start(&sl->exits, on_exits, EXITS_MS, 0);
 }
 
 static struct span after(struct span s, const char *start)
@@ -121,20 +134,44 @@ static void on_srun_error(struct slurm_step *s, struct span text, struct span wh
     }
 }
 
+/* A line of a provider's, or of the slurmstepd that was to execute it. */
+static int64_t node_of_line(const struct slurm_step *s, const struct hostwords_line *line)
+{
+    static const char stepd[] = "slurmstepd-";
+
+    if (line->host.p == NULL)
+        return -1;
+    return node_named(s, span_starts(line->host, stepd) ? after(line->host, stepd) : line->host);
+}
+
 static void on_line(struct proc *p, bool is_err, const struct hostwords_line *line)
 {
-    struct slurm_step *s = of_proc(p);
-    int64_t node = line->host.p != NULL ? node_named(s, line->host) : -1;
     static const char error[] = "error: ";
+    struct slurm_step *s = of_proc(p);
+    bool is_error = line->host.p != NULL && span_starts(line->text, error);
+    struct span text = is_error ? after(line->text, error) : line->text;
+    int64_t node = node_of_line(s, line);
 
     if (!is_err)
         return;
     if (node >= 0)
-        boot_node_words(&p->boot->node[node], line->text);
-    else if (line->host.p != NULL && span_is(line->host, "srun") && span_starts(line->text, error))
-        on_srun_error(s, after(line->text, error), line->whole);
+        boot_node_words(&p->boot->node[node], text);
+    else if (is_error && span_is(line->host, "srun"))
+        on_srun_error(s, text, line->whole);
     else
-        keep_words(s, line->whole, line->host.p != NULL && span_starts(line->text, error));
+        keep_words(s, line->whole, is_error);
+}
+
+/* The step or the job is being ended, perhaps at its time limit: hosts that are lost are a consequence. */
+static void on_late_line(struct proc *p, bool is_err, const struct hostwords_line *line)
+{
+    static const char cancelled[] = " CANCELLED ";
+    struct slurm_step *s = of_proc(p);
+
+    if (!is_err || s->cancelled || memmem(line->whole.p, line->whole.n, cancelled, sizeof(cancelled) - 1) == NULL)
+        return;
+    s->cancelled = true;
+    log_warn("%s", log_escape(line->whole));
 }
 
 static void on_end(struct proc *p, int wstatus)
@@ -243,7 +280,8 @@ static int fold_step(const struct bootstrap *b, const struct slurm_step *s, stru
 
 static int start_step(struct bootstrap *b, struct slurm_step *s, struct err *err)
 {
-    static const struct proc_ops ops = {on_key, on_line, on_end};
+    static const struct proc_ops ops = {
+        .on_key = on_key, .on_line = on_line, .on_late_line = on_late_line, .on_end = on_end};
     struct buf list = {0};
     char **argv = NULL, **env = NULL;
     int rc = fold_step(b, s, &list);
@@ -325,6 +363,7 @@ static int slurm_open(struct bootstrap *b, struct err *err)
     if (sl == NULL)
         return err_set(err, -ENOMEM, "out of memory");
     b->method_data = sl;
+    boot_timer_init(b, &sl->exits);
     sl->node = calloc(b->awaited, sizeof(*sl->node));
     steps = sl->node != NULL ? sort_nodes(b, sl) : -ENOMEM;
     sl->step_count = steps > 0 ? (uint32_t)steps : 0;
@@ -380,6 +419,13 @@ static void slurm_why(const struct bootstrap *b, uint32_t node, struct buf *out)
         buf_add_str(out, " (--bootstrap=rsh logs in to the same hosts by ssh)");
 }
 
+static void slurm_close(struct bootstrap *b)
+{
+    struct slurm *sl = b->method_data;
+
+    boot_handle_close(b, (uv_handle_t *)&sl->exits);
+}
+
 static void slurm_free(struct bootstrap *b)
 {
     struct slurm *sl = b->method_data;
@@ -397,5 +443,6 @@ const struct boot_method_ops boot_slurm = {
     .open = slurm_open,
     .node_of = slurm_node_of,
     .why = slurm_why,
+    .close = slurm_close,
     .free = slurm_free,
 };

@@ -103,19 +103,20 @@ static int compare(struct conf *conf, struct alloc *a, struct err *err)
 
 int alloc_decide(struct conf *conf, char *const *envp, struct err *err)
 {
+    struct err why = {0};
     struct alloc a = {0};
     int rc;
 
     if (!is_asked_for(conf))
         return 0;
-    rc = conf->bootstrap == BOOT_SLURM ? alloc_slurm(envp, &a, err) : read_any(envp, &a, err);
+    rc = conf->bootstrap == BOOT_SLURM ? alloc_slurm(envp, &a, &why) : read_any(envp, &a, &why);
     if (rc == -EINVAL && conf->bootstrap == BOOT_AUTO) {
         if (conf->hosts != NULL) /* not known to be in any: so there is a login */
             return 0;
-        return err_prefix(err, "the allocation that the environment tells of (--bootstrap=local runs here without it)");
+        return err_set(err, rc, "%s (--bootstrap=local runs here, without an allocation)", why.text);
     }
     if (rc < 0)
-        return rc;
+        return err_set(err, rc, "%s", why.text);
     if (a.kind == ALLOC_NONE && conf->bootstrap == BOOT_SLURM)
         rc = err_set(err, -EINVAL,
                      "--bootstrap=slurm works within an allocation of Slurm, and SLURM_JOB_ID is not set: "
