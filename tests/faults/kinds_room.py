@@ -2,12 +2,14 @@
 """kinds_room.py - what runs out: disks, descriptors, processes, memory; and a clock that jumps"""
 import glob
 import os
+import shutil
 
 from cluster import LOGIN
 from fault import UNHARMED, Fault, FromTheStart, Outcome, kind
 from kinds_link import HOSTS
 
 SMALL = "/tmp/small"  # a full file system on the launcher's host
+PRLIMIT = shutil.which("prlimit") or "/usr/bin/prlimit"  # also where PATH is cut down to that of a host without pdsh
 NO_SPACE = r".*No space left on device.*"
 FAKETIME = " ".join(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
 
@@ -73,7 +75,7 @@ class Limited(FromTheStart):
         self.target = f"{self.value} at {self.host}"
 
     def wrap(self, argv):
-        return ["prlimit", f"--{self.option}={self.value * self.unit}", *argv] if self.host == LOGIN else argv
+        return [PRLIMIT, f"--{self.option}={self.value * self.unit}", *argv] if self.host == LOGIN else argv
 
     unit = 1
 
@@ -147,7 +149,7 @@ class NoProcesses(FromTheStart):
 
     def wrap(self, argv):
         return ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups",
-                "prlimit", f"--nproc={self.value}", *argv]
+                PRLIMIT, f"--nproc={self.value}", *argv]
 
     def env(self):
         return {"HOME": "/"}

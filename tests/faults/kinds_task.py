@@ -47,7 +47,10 @@ class StopTask(OnProcess):
 
     def outcomes(self):
         over = "the time limit of 4 s is over"
-        who = rf"\d+ of job {self.shape.spawned_job()} on {self.host}" if self.spawned else f"{self.rank} {self.shape.at(self.rank)}"
+        shape = self.shape
+        who = f"{self.rank} {shape.at(self.rank)}"
+        if self.spawned:
+            who = rf"\d+ of job {shape.spawned_job()} on {self.host}"
         if self.shape.group or self.shape.spawned:
             who = ".*"  # several are waited for in several barriers, and one of them is told
         return [Outcome(124, f"{over} while the tasks ran", f"{over} while hosts were started.*",
@@ -85,11 +88,14 @@ class TaskEnds(Fault):
         self.child = shape.spawned > 0 and rng.random() < 0.5
         self.rank = rng.randrange(shape.spawned if self.child else shape.ranks)
         self.nap = rng.randint(0, 200)
-        self.target = f"rank {self.rank}{f' of job {shape.spawned_job()}' if self.child else ''}: {self.way.format(r=self.rank)}"
+        job = f" of job {shape.spawned_job()}" if self.child else ""
+        self.target = f"rank {self.rank}{job}: {self.way.format(r=self.rank)}"
 
     def _acts(self, nap):
         """The rank's own way, behind which it does no more."""
-        after = [nap(500), ["exit", 0]] if self.shape.keep_going else [nap(FOR_EVER)]
+        # Nobody would end one from elsewhere that has closed its connection.
+        ends = self.shape.keep_going or (self.way == "close" and self.shape.kind == "serve")
+        after = [nap(500), ["exit", 0]] if ends else [nap(FOR_EVER)]
         return [nap(self.nap), ["on", self.rank], self.way.format(r=self.rank).split(), *after, ["all"]]
 
     def task(self, client):
