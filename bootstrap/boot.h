@@ -85,8 +85,6 @@ void boot_node_key(struct bootstrap *b, uint32_t node, const struct keyline_foun
 void boot_fail_two_keys(struct bootstrap *b, uint32_t node, const char *first, const struct keyline_found *found);
 /* "connect: WORDS" or "connect: started, but did not reach ADDR:PORT (...)". */
 void boot_why_no_connection(const struct bootstrap *b, uint32_t node, struct buf *out);
-/* "exit status 3", "signal 9 (Killed)". */
-void boot_status_text(int wstatus, struct buf *out);
 
 /* What a node is called in messages. */
 static inline const char *boot_host(const struct bootstrap *b, uint32_t node)

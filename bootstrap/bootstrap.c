@@ -198,14 +198,6 @@ void boot_why_no_connection(const struct bootstrap *b, uint32_t node, struct buf
     buf_add_str(out, " (check the network, --interface, --port)");
 }
 
-void boot_status_text(int wstatus, struct buf *out)
-{
-    if (WIFSIGNALED(wstatus))
-        buf_printf(out, "signal %d (%s)", WTERMSIG(wstatus), strsignal(WTERMSIG(wstatus)));
-    else
-        buf_printf(out, "exit status %d", WEXITSTATUS(wstatus));
-}
-
 static const struct boot_method_ops *method_of(enum boot_method method)
 {
     switch (method) {
@@ -275,6 +267,12 @@ void boot_exited(struct bootstrap *b, uint32_t id, int wstatus)
 {
     if (id >= BOOT_ID_BASE && id - BOOT_ID_BASE < b->proc_count)
         proc_exited(b->proc[id - BOOT_ID_BASE], wstatus);
+}
+
+void boot_not_started(struct bootstrap *b, uint32_t id, int err_no)
+{
+    if (id >= BOOT_ID_BASE && id - BOOT_ID_BASE < b->proc_count)
+        proc_not_started(b->proc[id - BOOT_ID_BASE], err_no);
 }
 
 int64_t boot_node_of(const struct bootstrap *b, uint32_t run, uint32_t index)

@@ -53,6 +53,8 @@ int boot_open(uv_loop_t *loop, const struct boot_conf *conf, const struct boot_o
 /* Ids at and above this are the bootstrap's in calls of spawn/kill/boot_exited. */
 #define BOOT_ID_BASE 0x40000000u
 void boot_exited(struct bootstrap *b, uint32_t id, int wstatus);
+/* In its place where it never ran. */
+void boot_not_started(struct bootstrap *b, uint32_t id, int err_no);
 
 /* Which node is provider `index` of run `run`, or -1. This is how a hello finds its node where no key line vouches for
  * it. */

@@ -136,7 +136,7 @@ static void local_why(const struct bootstrap *b, uint32_t node, struct buf *out)
     if (n->words != NULL)
         buf_add_str(out, n->words);
     else if (p->exited)
-        boot_status_text(p->wstatus, out);
+        proc_end_text(p, out);
     else
         buf_printf(out, "no word from %s within %" PRIu64 " s", b->conf->self_path,
                    b->conf->conf->start_timeout_ms / 1000);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* proc.c - a started process and its two pipes */
+#include <errno.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "bootstrap/boot.h"
 #include "common/io/log.h"
@@ -128,6 +131,22 @@ void proc_exited(struct proc *p, int wstatus)
     p->exited = true;
     p->wstatus = wstatus;
     end_if_done(p);
+}
+
+void proc_not_started(struct proc *p, int err_no)
+{
+    p->err_no = err_no;
+    proc_exited(p, (err_no == ENOENT ? 127 : 126) << 8); /* as a shell has it */
+}
+
+void proc_end_text(const struct proc *p, struct buf *out)
+{
+    if (p->err_no != 0)
+        buf_printf(out, "cannot be started: %s", strerror(p->err_no));
+    else if (WIFSIGNALED(p->wstatus))
+        buf_printf(out, "ended with signal %d (%s)", WTERMSIG(p->wstatus), strsignal(WTERMSIG(p->wstatus)));
+    else
+        buf_printf(out, "ended with exit status %d", WEXITSTATUS(p->wstatus));
 }
 
 void proc_stop(struct proc *p)

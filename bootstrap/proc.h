@@ -11,6 +11,7 @@
 #include <uv.h>
 #include "bootstrap/hostwords.h"
 #include "bootstrap/keyline.h"
+#include "common/buf.h"
 #include "common/err.h"
 
 struct bootstrap;
@@ -41,6 +42,7 @@ struct proc {
     struct keyline key;
     bool exited, ended;
     int wstatus;
+    int err_no; /* why it could not be started; 0: it was */
     unsigned key_lines;
 };
 
@@ -50,6 +52,9 @@ int proc_start(struct proc *p, struct bootstrap *b, const struct proc_ops *ops, 
                struct err *err);
 /* boot_exited() was called for it. */
 void proc_exited(struct proc *p, int wstatus);
+void proc_not_started(struct proc *p, int err_no);
+/* "ended with exit status 3", "cannot be started: No such file or directory" */
+void proc_end_text(const struct proc *p, struct buf *out);
 /* Stop reading; kill it where it still runs. No callback comes after it. */
 void proc_stop(struct proc *p);
 

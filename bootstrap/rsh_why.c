@@ -69,9 +69,10 @@ static void why_by_words(const struct boot_node *n, struct buf *out)
 
 static void why_by_script(const struct rsh_run *run, struct buf *out)
 {
-    buf_add_str(out, "login: the bootstrap script ended with ");
-    boot_status_text(run->proc.wstatus, out);
-    buf_add_str(out, " and brought nothing from this host");
+    buf_add_str(out, "login: the bootstrap script ");
+    proc_end_text(&run->proc, out);
+    if (run->proc.err_no == 0)
+        buf_add_str(out, " and brought nothing from this host");
     if (run->last_noise != NULL)
         buf_printf(out, " (%s)", run->last_noise);
 }

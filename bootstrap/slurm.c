@@ -410,8 +410,8 @@ static void slurm_why(const struct bootstrap *b, uint32_t node, struct buf *out)
     if (s->words != NULL)
         buf_add_str(out, s->words);
     else if (s->ended) {
-        buf_add_str(out, "srun ended with ");
-        boot_status_text(s->proc.wstatus, out);
+        buf_add_str(out, "srun ");
+        proc_end_text(&s->proc, out);
     } else {
         buf_printf(out, "srun has started nothing here within %" PRIu64 " s", b->conf->conf->start_timeout_ms / 1000);
     }

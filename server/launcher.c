@@ -205,10 +205,12 @@ static void on_started(uint32_t id, pid_t pid, void *arg)
         node_task_started(((struct launcher *)arg)->node, id, pid);
 }
 
-static void boot_over(struct launcher *l, uint32_t id, int wstatus)
+static void boot_over(struct launcher *l, uint32_t id, int err_no, int wstatus)
 {
     l->boot_running--;
-    if (l->boot != NULL)
+    if (l->boot != NULL && err_no != 0)
+        boot_not_started(l->boot, id, err_no);
+    else if (l->boot != NULL)
         boot_exited(l->boot, id, wstatus);
     check_end(l);
 }
@@ -220,7 +222,7 @@ static void on_failed(uint32_t id, enum spawn_stage stage, int err_no, void *arg
     if (id < BOOT_ID_BASE)
         node_task_failed(l->node, id, stage, err_no);
     else
-        boot_over(l, id, (err_no == ENOENT ? 127 : 126) << 8);
+        boot_over(l, id, err_no, 0);
 }
 
 static void on_exited(uint32_t id, pid_t pid, int wstatus, void *arg)
@@ -231,7 +233,7 @@ static void on_exited(uint32_t id, pid_t pid, int wstatus, void *arg)
     if (id < BOOT_ID_BASE)
         node_task_exited(l->node, id, wstatus);
     else
-        boot_over(l, id, wstatus);
+        boot_over(l, id, 0, wstatus);
 }
 
 static void on_keeper_lost(void *arg)

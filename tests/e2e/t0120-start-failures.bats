@@ -170,3 +170,18 @@ fails_both() {
     kill "$pid"
     signal_on h2 TERM "$(on h2 pgrep -f sshd_narrow)" || true
 }
+
+@test "no room for another process, on played nodes: each line says so" {
+    local n line
+    clean_start
+    for ((n = 1; n < 10; n++)); do
+        run --separate-stderr on login env HOME=/ setpriv --reuid=234567 --regid=234567 --clear-groups \
+            prlimit --nproc="$n" "$pmi_start" --nodes=4 true
+        [[ $status =~ ^(0|1|69|126)$ ]] || show_run "status $status with $n"
+        [ "$status" = 0 ] || [ -n "$stderr" ] || show_run "not a word with $n"
+        while IFS= read -r line; do
+            [[ -z $line || $line == *'Resource temporarily unavailable'* ]] || show_run "with $n: $line"
+        done <<<"$stderr"
+    done
+    leftovers
+}

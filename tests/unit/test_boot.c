@@ -46,7 +46,7 @@ Test(boot, local_provider_that_fails_is_named_with_its_words)
                              "case $rank in 0) key 0;; 1) echo 'pmi-start: no memory' >&2; exit 1;; *) exit 3;; esac");
 
     cr_assert_eq(rig_run(r, 10000, NULL), 0);
-    cr_expect_str_eq(r->said.p, "node1: start: no memory\nnode[2-3]: start: exit status 3");
+    cr_expect_str_eq(r->said.p, "node1: start: no memory\nnode[2-3]: start: ended with exit status 3");
     rig_done(r);
 }
 
