@@ -166,7 +166,7 @@ class Fault:
         done, children = run.count("done"), run.count("child-done")
         if done != self.shape.ranks:
             return f"{done} of {self.shape.ranks} tasks said that they are done"
-        refused = any("cannot be spawned" in line or "is refused" in line for line in run.own_lines())
+        refused = any("cannot be spawned" in line or "to spawn is refused" in line for line in run.own_lines())
         if children != (0 if refused else self.shape.spawned):
             return f"{children} of {self.shape.spawned} spawned tasks said that they are done"
         return ""

@@ -10,6 +10,7 @@ from kinds_link import HOSTS
 
 SMALL = "/tmp/small"  # a full file system on the launcher's host
 PRLIMIT = shutil.which("prlimit") or "/usr/bin/prlimit"  # also where PATH is cut down to that of a host without pdsh
+SETPRIV = shutil.which("setpriv") or "/usr/bin/setpriv"
 NO_SPACE = r".*No space left on device.*"
 FAKETIME = " ".join(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
 
@@ -101,7 +102,7 @@ class Limited(FromTheStart):
         refused = Outcome(0, rf"rank \d ({why}): {words}")
         if self.host != LOGIN:
             return [UNHARMED, refused, Outcome(69, f"{self.host}: (start|connect|lost): .*", words),
-                    *(Outcome(s, rf"rank \d on {self.host}{words}") for s in (1, 126))]
+                    *(Outcome(s, rf"rank \d on {self.host}{words}", words) for s in (1, 126))]
         return [UNHARMED, refused, *(Outcome(s, words) for s in (1, 69, 126))]
 
 
@@ -148,14 +149,16 @@ class NoProcesses(FromTheStart):
         self.target = f"{self.value} for user {self.user}"
 
     def wrap(self, argv):
-        return ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups",
+        return [SETPRIV, f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups",
                 PRLIMIT, f"--nproc={self.value}", *argv]
 
     def env(self):
         return {"HOME": "/"}
 
     def outcomes(self):
-        return [UNHARMED, *(Outcome(s, r".*Resource temporarily unavailable.*") for s in (1, 69, 126))]
+        words = r".*Resource temporarily unavailable.*"
+        refused = Outcome(0, rf"rank \d of job 1 on login: cannot be spawned: {words}")
+        return [UNHARMED, refused, *(Outcome(s, words) for s in (1, 69, 126))]
 
 
 @kind
