@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "common/strv.h"
 #include "common/util.h"
 #include "conf/option.h"
 
@@ -14,10 +15,18 @@ void alloc_done(struct alloc *a)
     *a = (struct alloc){0};
 }
 
+const char *alloc_get(char *const *envp, const char *name)
+{
+    const char *value = env_get(envp, name);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
 /* The first manager of which there is a trace. */
 static int read_any(char *const *envp, struct alloc *out, struct err *err)
 {
-    static int (*const readers[])(char *const *, struct alloc *, struct err *) = {alloc_slurm};
+    static int (*const readers[])(char *const *, struct alloc *, struct err *) = {alloc_slurm, alloc_pbs, alloc_lsf,
+                                                                                  alloc_sge};
     struct alloc a = {0};
     int rc = 0;
 

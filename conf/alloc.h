@@ -26,6 +26,9 @@ struct alloc {
 int alloc_decide(struct conf *conf, char *const *envp, struct err *err);
 void alloc_done(struct alloc *a);
 
+/* A variable's value; empty is as good as unset (NULL). */
+const char *alloc_get(char *const *envp, const char *name);
+
 /* Slurm's; 0 with ALLOC_NONE where no variable of it is set. */
 int alloc_slurm(char *const *envp, struct alloc *out, struct err *err);
 /* Slurm's "2(x3),1": the counts of `names` in order, each multiplied out; all of the text and all of the names must be
@@ -33,5 +36,19 @@ int alloc_slurm(char *const *envp, struct alloc *out, struct err *err);
  * is wrong of `text`, or -ENOMEM. */
 int alloc_slurm_slots(const struct hostlist *names, struct span text, unsigned per_slot, struct hostlist *out,
                       struct err *err);
+
+/* The others' likewise. */
+int alloc_pbs(char *const *envp, struct alloc *out, struct err *err);
+int alloc_lsf(char *const *envp, struct alloc *out, struct err *err);
+int alloc_sge(char *const *envp, struct alloc *out, struct err *err);
+
+enum alloc_format {
+    ALLOC_REPEATED, /* a host a line, once for each slot */
+    ALLOC_PAIRS,    /* host N host N ... */
+    ALLOC_QUEUES,   /* host N ..., a line each */
+};
+/* Add the hosts of `text`, each once, where it stands first, with all its slots. -EINVAL: not in this format, no host,
+ * or more than SLOTS_MAX slots; -ENOMEM. On failure some may have been added. */
+int alloc_hosts(struct span text, enum alloc_format format, struct hostlist *out, struct err *err);
 
 #endif

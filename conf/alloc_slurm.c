@@ -11,14 +11,6 @@
 #include "conf/alloc.h"
 #include "conf/option.h"
 
-/* Empty is as good as unset. */
-static const char *get(char *const *envp, const char *name)
-{
-    const char *value = env_get(envp, name);
-
-    return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
 static int contradicts(const char *name, const char *value, const char *other, const char *other_value, struct err *err)
 {
     return err_set(err, -EINVAL, "%s is '%s', but %s is '%s'", name, quoted(span_of(value)).text, other,
@@ -28,7 +20,7 @@ static int contradicts(const char *name, const char *value, const char *other, c
 /* A variable under its name of today and that of old, which must agree where both are there. */
 static int get_either(char *const *envp, const char *name, const char *old, const char **out, struct err *err)
 {
-    const char *value = get(envp, name), *old_value = get(envp, old);
+    const char *value = alloc_get(envp, name), *old_value = alloc_get(envp, old);
 
     if (value != NULL && old_value != NULL && strcmp(value, old_value) != 0)
         return contradicts(name, value, old, old_value, err);
@@ -113,7 +105,7 @@ static int read_names(const char *list, struct hostlist **out, struct err *err)
 /* How many nodes they say there are. SLURM_NNODES is the step's in a step. */
 static int check_count(char *const *envp, size_t hosts, bool in_step, struct err *err)
 {
-    const char *value = get(envp, "SLURM_JOB_NUM_NODES");
+    const char *value = alloc_get(envp, "SLURM_JOB_NUM_NODES");
     uint64_t n;
     int rc = 0;
 
@@ -131,7 +123,7 @@ static int check_count(char *const *envp, size_t hosts, bool in_step, struct err
 static int add_slots(char *const *envp, const struct hostlist *names, struct alloc *a, struct err *err)
 {
     const char *name = a->in_step ? "SLURM_JOB_CPUS_PER_NODE" : "SLURM_TASKS_PER_NODE";
-    const char *counts = get(envp, name), *per_task = get(envp, "SLURM_CPUS_PER_TASK");
+    const char *counts = alloc_get(envp, name), *per_task = alloc_get(envp, "SLURM_CPUS_PER_TASK");
     uint64_t per_slot = 1;
     int rc;
 
@@ -147,7 +139,7 @@ static int add_slots(char *const *envp, const struct hostlist *names, struct all
 /* Each of several tasks of a step would start everything. */
 static int check_step(char *const *envp, struct err *err)
 {
-    const char *tasks = get(envp, "SLURM_STEP_NUM_TASKS");
+    const char *tasks = alloc_get(envp, "SLURM_STEP_NUM_TASKS");
 
     if (tasks == NULL || strcmp(tasks, "1") == 0)
         return 0;
@@ -176,8 +168,8 @@ static int read_job(char *const *envp, const char *list, struct alloc *a, struct
 
 int alloc_slurm(char *const *envp, struct alloc *out, struct err *err)
 {
-    const char *job = NULL, *list = get(envp, "SLURM_JOB_NODELIST"), *many = get(envp, "SLURM_HET_SIZE");
-    struct alloc a = {.kind = ALLOC_SLURM, .in_step = get(envp, "SLURM_STEP_ID") != NULL};
+    const char *job = NULL, *list = alloc_get(envp, "SLURM_JOB_NODELIST"), *many = alloc_get(envp, "SLURM_HET_SIZE");
+    struct alloc a = {.kind = ALLOC_SLURM, .in_step = alloc_get(envp, "SLURM_STEP_ID") != NULL};
     uint64_t number;
     int rc = get_either(envp, "SLURM_JOB_ID", "SLURM_JOBID", &job, err);
 

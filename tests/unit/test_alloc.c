@@ -142,3 +142,87 @@ Test(alloc, what_is_half_there_or_contradicts_itself_is_named)
         conf_free(conf);
     }
 }
+
+/* What a manager's file holds, and which variable names it (NULL: the text is the variable's value). */
+static const struct {
+    const char *text, *variable, *env[4];
+    enum alloc_kind kind;
+    const char *hosts; /* or NULL: what is wrong */
+    const char *says;
+} files[] = {
+    {"n1\nn1\nn2\nn1\n", "PBS_NODEFILE", {"PBS_JOBID=1.pbs"}, ALLOC_PBS, "n1:3 n2:1", NULL},
+    {"n1.x.y\r\n\n  n2 \nn3", "PBS_NODEFILE", {"PBS_JOBID=1[3].pbs"}, ALLOC_PBS, "n1.x.y:1 n2:1 n3:1", NULL},
+    {"", "PBS_NODEFILE", {"PBS_JOBID=1"}, ALLOC_PBS, NULL, "PBS_NODEFILE: '/tmp/test_conf."},
+    {"a b\n", "PBS_NODEFILE", {"PBS_JOBID=1"}, ALLOC_PBS, NULL, "'a' is not alone in its line"},
+    {"a:b\n", "PBS_NODEFILE", {"PBS_JOBID=1"}, ALLOC_PBS, NULL, "'a:b' is no name of a host"},
+    {"a\n", "PBS_NODEFILE", {NULL}, ALLOC_PBS, NULL, "PBS_NODEFILE is set, but PBS_JOBID is not"},
+    {NULL, NULL, {"PBS_JOBID=1"}, ALLOC_PBS, NULL, "PBS_JOBID is set, but PBS_NODEFILE is not"},
+    {NULL,
+     NULL,
+     {"PBS_JOBID=1", "PBS_NODEFILE=/no/such"},
+     ALLOC_PBS,
+     NULL,
+     "PBS_NODEFILE: '/no/such': cannot open it: No such"},
+
+    {NULL, NULL, {"LSB_JOBID=5", "LSB_MCPU_HOSTS=hostA 4 hostB 2 "}, ALLOC_LSF, "hostA:4 hostB:2", NULL},
+    {NULL, NULL, {"LSB_JOBID=5", "LSB_MCPU_HOSTS=b 1 a 2 b 2"}, ALLOC_LSF, "b:3 a:2", NULL},
+    {NULL, NULL, {"LSB_JOBID=5", "LSB_MCPU_HOSTS=a 4 b"}, ALLOC_LSF, NULL, "behind 'b' a number of slots"},
+    {NULL, NULL, {"LSB_JOBID=5", "LSB_MCPU_HOSTS=a 0"}, ALLOC_LSF, NULL, "behind 'a' a number of slots"},
+    {NULL, NULL, {"LSB_JOBID=5", "LSB_MCPU_HOSTS= "}, ALLOC_LSF, NULL, "LSB_MCPU_HOSTS: there is no host"},
+    {NULL, NULL, {"LSB_JOBID=5"}, ALLOC_LSF, NULL, "LSB_JOBID is set, but LSB_MCPU_HOSTS is not"},
+    {"hostA\nhostA\nhostB\n",
+     "LSB_DJOB_HOSTFILE",
+     {"LSB_JOBID=5", "LSB_MCPU_HOSTS=hostA 2 hostB 1"},
+     ALLOC_LSF,
+     "hostA:2 hostB:1",
+     NULL},
+
+    {"n1 4 all.q@n1 UNDEFINED\nn2 2 all.q@n2 0,0:0,1\n",
+     "PE_HOSTFILE",
+     {"JOB_ID=9", "NSLOTS=6"},
+     ALLOC_SGE,
+     "n1:4 n2:2",
+     NULL},
+    {"n1 1 a.q@n1 UNDEFINED\nn2 2 a.q\nn1 3 b.q@n1 UNDEFINED",
+     "PE_HOSTFILE",
+     {"JOB_ID=9"},
+     ALLOC_SGE,
+     "n1:4 n2:2",
+     NULL},
+    {"n1 4 q\n", "PE_HOSTFILE", {"JOB_ID=9", "NSLOTS=5"}, ALLOC_SGE, NULL, "has 4 slots, but NSLOTS is '5'"},
+    {"n1 q\n", "PE_HOSTFILE", {"JOB_ID=9"}, ALLOC_SGE, NULL, "behind 'n1' a number of slots"},
+    {"n1 2000 q\n", "PE_HOSTFILE", {"JOB_ID=9"}, ALLOC_SGE, NULL, "'n1' has more than 1024 slots"},
+    {"n1 1 q\n", "PE_HOSTFILE", {NULL}, ALLOC_SGE, NULL, "PE_HOSTFILE is set, but JOB_ID is not"},
+    {NULL, NULL, {"JOB_ID=9", "NSLOTS=1"}, ALLOC_NONE, "", NULL},
+    {"n1\n", "PBS_NODEFILE", {"PBS_JOBID=1", JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", NULL},
+};
+
+Test(alloc, files_of_other_managers)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+        const char *path = files[i].text != NULL ? temp_file(files[i].text) : NULL;
+        const char *env[8] = {NULL};
+        char variable[128];
+        struct err err = {0};
+        struct conf *conf;
+        size_t n = 0;
+
+        for (; n < 4 && files[i].env[n] != NULL; n++)
+            env[n] = files[i].env[n];
+        if (path != NULL) {
+            snprintf(variable, sizeof(variable), "%s=%s", files[i].variable, path);
+            env[n] = variable;
+        }
+        conf = load_in("true", env, &err);
+        if (path != NULL)
+            unlink(path);
+        cr_expect((conf != NULL) == (files[i].hosts != NULL), "%zu: %s", i, err.text);
+        if (conf != NULL && files[i].hosts != NULL) {
+            cr_expect_eq(conf->alloc, files[i].kind, "%zu", i);
+            cr_expect_str_eq(hosts_of(conf), files[i].hosts, "%zu: %s", i, hosts_of(conf));
+        } else if (conf == NULL && files[i].says != NULL) {
+            cr_expect_not_null(strstr(err.text, files[i].says), "%zu: %s", i, err.text);
+        }
+        conf_free(conf);
+    }
+}
