@@ -45,6 +45,7 @@ struct boot_conf {
     char *const *envp;     /* the launcher's own environment */
     const char *script;    /* the shipped rsh script's path */
     const char *srun;      /* slurm: its path */
+    const char *agent;     /* rsh: what the shipped script uses in the place of ssh, or NULL */
 };
 
 /* Starts at once. `boot_conf` and what it points to is lent and outlives the bootstrap. */

@@ -229,7 +229,7 @@ static int rsh_open(struct bootstrap *b, struct err *err)
         if (b->node[i].state == NODE_WAITING)
             r->pending[r->pending_count++] = i;
     r->total = r->pending_count;
-    r->all_at_once = conf->rsh_attach == ATTACH_YES || (conf->rsh_attach == ATTACH_AUTO && conf->rsh_command != NULL);
+    r->all_at_once = conf->rsh_attach == ATTACH_YES || (conf->rsh_attach == ATTACH_AUTO && !rsh_is_ssh(b->conf));
     return start_pending(b, err);
 }
 

@@ -45,6 +45,12 @@ struct rsh {
     uint32_t noise_count;
 };
 
+/* What another script's or an agent's logins do when the process that they started exits is not known. */
+static inline bool rsh_is_ssh(const struct boot_conf *bc)
+{
+    return bc->conf->rsh_command == NULL && bc->agent == NULL;
+}
+
 /* Run the script for the first nodes of `node`; at most `count`, as many as fit into one list. Returns how many. */
 int64_t rsh_run_start(struct bootstrap *b, const uint32_t *node, uint32_t count, uint32_t fanout, struct err *err);
 /* `node` of this run has joined. */

@@ -269,8 +269,7 @@ static int set_provider(struct bootstrap *b, uint32_t number, char ***env, struc
     char **words = NULL;
     int rc;
 
-    /* What another script's logins do when the process that they started exits is not known. */
-    if (attach == ATTACH_AUTO && conf->rsh_command != NULL)
+    if (attach == ATTACH_AUTO && !rsh_is_ssh(b->conf))
         attach = ATTACH_YES;
     rc = command_argv(b->conf, program, r->total + 1, number, attach, &words);
     if (rc < 0)
@@ -286,7 +285,7 @@ static int set_provider(struct bootstrap *b, uint32_t number, char ***env, struc
 
 static int make_env(struct bootstrap *b, const struct rsh_run *run, const char *list, char ***env, struct err *err)
 {
-    static const char *const not_for_it[] = {"PMI_FD", "PMI_RANK", "PMI_ID", "PMI_SPAWNED"};
+    static const char *const not_for_it[] = {"PMI_FD", "PMI_RANK", "PMI_ID", "PMI_SPAWNED", "PMI_LOGIN_AGENT"};
     const struct boot_conf *c = b->conf;
     const struct rsh *r = b->method_data;
     uint64_t timeout_ms = c->conf->start_timeout_ms;
@@ -296,6 +295,8 @@ static int make_env(struct bootstrap *b, const struct rsh_run *run, const char *
         return rc;
     for (size_t i = 0; i < ARRAY_SIZE(not_for_it); i++)
         env_unset(*env, not_for_it[i]);
+    if (c->agent != NULL && env_set(env, "PMI_LOGIN_AGENT", c->agent) < 0)
+        return err_set(err, -ENOMEM, "out of memory");
     /* A host that does not answer shall leave time for another try. */
     if (env_set(env, "PMI_HOST", c->addrs[0]) < 0 || set_number(env, "PMI_PORT", c->port) < 0 ||
         set_number(env, "PMI_SIZE", (uint64_t)r->total + 1) < 0 || env_set(env, "PMI_HOSTLIST", list) < 0 ||

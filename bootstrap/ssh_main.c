@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ssh_main.c - pmi-start-ssh: log in to every host of PMI_HOSTLIST by ssh, without pdsh
+/* ssh_main.c - pmi-start-ssh: log in to every host of PMI_HOSTLIST by ssh, without pdsh, or by a manager's own agent
  *
- * Run by the script pmi-start-rsh; its arguments are options for ssh. Runs PMI_PROVIDER with --pmi-rank=N on the host
+ * Run by the script pmi-start-rsh; its arguments are options for ssh, or the agent (a first word that does not begin
+ * with '-') and its options. Runs PMI_PROVIDER with --pmi-rank=N on the host
  * at place N, at most PMI_LOGIN_FANOUT hosts at a time. What a host says comes out line by line, behind "HOST: ", and a
  * login that fails ends with "HOST: ssh exited with exit code N", as with pdsh. Ends with 0 once all logins have ended.
  */
@@ -155,22 +156,40 @@ static int spawn(pid_t *pid, char *const *argv, const int out[2])
     return rc;
 }
 
-/* The words of one login's ssh: `options`, the host, the command there. */
+/* Agents execute words, where ssh hands one line to a shell. Those of a provider mean the same to both. */
+static int add_words(char ***argv, const char *line)
+{
+    int rc = 0;
+
+    while (rc == 0 && *line != '\0') {
+        size_t n = strcspn(line, " ");
+
+        if (n > 0)
+            rc = strv_add_len(argv, line, n);
+        line += n + (line[n] != '\0');
+    }
+    return rc;
+}
+
+/* The words of one login: ssh and `options`, or the agent that they begin with, the host, the command there. */
 static char **words_of(char *const *options, const char *host, const char *provider, size_t place)
 {
+    bool agent = options[0] != NULL && options[0][0] != '-';
     struct buf command = {0};
     char **argv = NULL;
-    int rc = strv_add(&argv, "ssh");
+    int rc = agent ? 0 : strv_add(&argv, "ssh");
 
     for (size_t i = 0; rc == 0 && options[i] != NULL; i++)
         rc = strv_add(&argv, options[i]);
-    if (rc == 0)
+    if (rc == 0 && !agent)
         rc = strv_add(&argv, "--");
     if (rc == 0)
         rc = strv_add(&argv, host);
     if (rc == 0)
         rc = buf_printf(&command, "%s --pmi-rank=%zu", provider, place);
-    if (rc < 0 || buf_str(&command) == NULL || strv_add(&argv, command.p) < 0)
+    if (rc < 0 || buf_str(&command) == NULL)
+        exit(1);
+    if ((agent ? add_words(&argv, command.p) : strv_add(&argv, command.p)) < 0)
         exit(1);
     buf_done(&command);
     return argv;
@@ -192,14 +211,14 @@ static void start(struct login *l, const char *host, char **argv)
     }
     if (rc == 0)
         rc = spawn(&l->pid, argv, out);
-    strv_free(argv);
     for (int i = 0; i < 2; i++)
         if (out[i] >= 0)
             close(out[i]);
     if (rc != 0) {
-        fprintf(stderr, "cannot run ssh: %s\n", strerror(rc));
+        fprintf(stderr, "cannot run %s: %s\n", argv[0], strerror(rc));
         exit(rc == ENOENT ? 127 : 126);
     }
+    strv_free(argv);
 }
 
 /* Wait for something to happen to any of them. */

@@ -7,6 +7,7 @@
 #include "common/io/addrs.h"
 #include "common/io/log.h"
 #include "common/strv.h"
+#include "common/util.h"
 #include "server/launcher_priv.h"
 #include "server/process.h"
 #include "server/program_find.h"
@@ -210,6 +211,22 @@ static int find_srun(struct launcher *l, struct err *err)
                    why.text);
 }
 
+/* What a manager starts itself it can count and end; where its agent is not there, or ssh is asked for by name, that it
+ * is. OpenPBS's pbs_tmrsh is of no use: what it starts writes to the job's files, and no key line would come back.
+ */
+static const char *find_agent(const struct launcher *l)
+{
+    static const char *const agents[] = {[ALLOC_LSF] = "blaunch", [ALLOC_SGE] = "qrsh"};
+    const char *name = l->conf->alloc < ARRAY_SIZE(agents) ? agents[l->conf->alloc] : NULL;
+    char *path = NULL;
+
+    if (name == NULL || l->conf->bootstrap != BOOT_AUTO || l->conf->rsh_command != NULL ||
+        program_find(name, "/", l->envp, &path, NULL) < 0)
+        return NULL;
+    free(path);
+    return name;
+}
+
 static int open_boot(struct launcher *l, struct err *err)
 {
     int rc = process_self_path(&l->self_path, err);
@@ -228,6 +245,7 @@ static int open_boot(struct launcher *l, struct err *err)
         .envp = l->envp,
         .script = l->script,
         .srun = l->srun,
+        .agent = find_agent(l),
     };
     l->boot_ops = (struct boot_ops){
         .spawn = boot_spawn, .kill = boot_kill, .on_key = boot_on_key, .on_failed = boot_on_failed, .arg = l};
