@@ -26,7 +26,7 @@ const char *alloc_get(char *const *envp, const char *name)
 static int read_any(char *const *envp, struct alloc *out, struct err *err)
 {
     static int (*const readers[])(char *const *, struct alloc *, struct err *) = {alloc_slurm, alloc_pbs, alloc_lsf,
-                                                                                  alloc_sge};
+                                                                                  alloc_sge, alloc_flux};
     struct alloc a = {0};
     int rc = 0;
 

@@ -42,6 +42,9 @@ int alloc_pbs(char *const *envp, struct alloc *out, struct err *err);
 int alloc_lsf(char *const *envp, struct alloc *out, struct err *err);
 int alloc_sge(char *const *envp, struct alloc *out, struct err *err);
 
+/* Always ALLOC_NONE: the only task of a job of Flux's has this machine alone; one of several is refused. */
+int alloc_flux(char *const *envp, struct alloc *out, struct err *err);
+
 enum alloc_format {
     ALLOC_REPEATED, /* a host a line, once for each slot */
     ALLOC_PAIRS,    /* host N host N ... */

@@ -193,6 +193,10 @@ static const struct {
     {"n1 q\n", "PE_HOSTFILE", {"JOB_ID=9"}, ALLOC_SGE, NULL, "behind 'n1' a number of slots"},
     {"n1 2000 q\n", "PE_HOSTFILE", {"JOB_ID=9"}, ALLOC_SGE, NULL, "'n1' has more than 1024 slots"},
     {"n1 1 q\n", "PE_HOSTFILE", {NULL}, ALLOC_SGE, NULL, "PE_HOSTFILE is set, but JOB_ID is not"},
+    {NULL, NULL, {"FLUX_JOB_ID=f1", "FLUX_JOB_SIZE=1"}, ALLOC_NONE, "", NULL},
+    {NULL, NULL, {"FLUX_URI=local:///x"}, ALLOC_NONE, "", NULL},
+    {NULL, NULL, {"FLUX_JOB_ID=f1", "FLUX_JOB_SIZE=4"}, ALLOC_NONE, NULL, "FLUX_JOB_SIZE is '4': each of the tasks"},
+    {NULL, NULL, {"FLUX_JOB_ID=f1"}, ALLOC_NONE, NULL, "FLUX_JOB_ID is set, but FLUX_JOB_SIZE is not"},
     {NULL, NULL, {"JOB_ID=9", "NSLOTS=1"}, ALLOC_NONE, "", NULL},
     {"n1\n", "PBS_NODEFILE", {"PBS_JOBID=1", JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", NULL},
 };
