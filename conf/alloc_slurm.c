@@ -11,6 +11,17 @@
 #include "conf/alloc.h"
 #include "conf/option.h"
 
+/* The shell that salloc has on the first node where the site is set up so: a step, with all of the job's CPUs there, in
+ * which srun leaves the job's counts as they are. */
+#define INTERACTIVE_STEP "4294967290"
+
+static bool is_in_step(char *const *envp)
+{
+    const char *id = alloc_get(envp, "SLURM_STEP_ID");
+
+    return id != NULL && strcmp(id, INTERACTIVE_STEP) != 0;
+}
+
 static int contradicts(const char *name, const char *value, const char *other, const char *other_value, struct err *err)
 {
     return err_set(err, -EINVAL, "%s is '%s', but %s is '%s'", name, quoted(span_of(value)).text, other,
@@ -169,7 +180,7 @@ static int read_job(char *const *envp, const char *list, struct alloc *a, struct
 int alloc_slurm(char *const *envp, struct alloc *out, struct err *err)
 {
     const char *job = NULL, *list = alloc_get(envp, "SLURM_JOB_NODELIST"), *many = alloc_get(envp, "SLURM_HET_SIZE");
-    struct alloc a = {.kind = ALLOC_SLURM, .in_step = alloc_get(envp, "SLURM_STEP_ID") != NULL};
+    struct alloc a = {.kind = ALLOC_SLURM, .in_step = is_in_step(envp)};
     uint64_t number;
     int rc = get_either(envp, "SLURM_JOB_ID", "SLURM_JOBID", &job, err);
 

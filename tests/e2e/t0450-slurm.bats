@@ -118,6 +118,19 @@ placed() {
     nothing_left
 }
 
+# As salloc without a command gives it, where the site wants it on the first node.
+@test "in an interactive step" {
+    local file=$HOSTS_DIR/interactive
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nhostname >%s\n%s -- sh -c %s >>%s\n' "$file" "$pmi_start" \
+        "'echo \$PMI_RANK \$(hostname)'" "$file" >"$file.sh"
+    run on login env SHELL="/bin/sh" script -qec 'salloc -Q -N4 -n5' /dev/null <<<"sh $file.sh; exit"
+    output=$(<"$file")
+    rm "$file" "$file.sh"
+    [ "$(sort <<<"$output" | paste -sd,)" = '0 h0,1 h0,2 h1,3 h2,4 h3,h0' ] || show_run "not as expected"
+    nothing_left
+}
+
 @test "in a step of one task; in one of several it is refused" {
     # shellcheck disable=SC2016
     run --separate-stderr on login salloc -Q -N4 srun -n1 -N1 --mpi=pmi2 "$pmi_start" -n 4 --map=cyclic sh -c '

@@ -35,6 +35,7 @@ SlurmctldLogFile=$slurm/log/slurmctld
 SlurmdLogFile=$slurm/log/slurmd-%n
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
+LaunchParameters=use_interactive_step
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
