@@ -192,14 +192,14 @@ int alloc_slurm(char *const *envp, struct alloc *out, struct err *err)
         *out = (struct alloc){0};
         return 0;
     }
+    if (many != NULL) /* which has no list of all its nodes */
+        return err_set(err, -EINVAL, "SLURM_HET_SIZE is '%s': a job of several components is not in this version",
+                       quoted(span_of(many)).text);
     if (job == NULL || list == NULL)
         return err_set(err, -EINVAL, "%s is set, but %s is not", job != NULL ? "SLURM_JOB_ID" : "SLURM_JOB_NODELIST",
                        job != NULL ? "SLURM_JOB_NODELIST" : "SLURM_JOB_ID");
     if (num_u64(span_of(job), 1, UINT32_MAX, &number) < 0)
         return err_set(err, -EINVAL, "SLURM_JOB_ID: '%s' is not the number of a job", quoted(span_of(job)).text);
-    if (many != NULL)
-        return err_set(err, -EINVAL, "SLURM_HET_SIZE is '%s': a job of several components is not in this version",
-                       quoted(span_of(many)).text);
     rc = read_job(envp, list, &a, err);
     if (rc == 0 && (a.job = strdup(job)) == NULL)
         rc = err_set(err, -ENOMEM, "out of memory");

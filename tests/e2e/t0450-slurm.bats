@@ -142,6 +142,13 @@ placed() {
     nothing_left
 }
 
+@test "a run within a task of a run" {
+    allocated -N3 -n3 -- -n 1 "$pmi_start" "$client" init , exchange 2 50 0 new , finalize
+    expect_status 0
+    [ "$output" = "exchange: 3 ranks, 2 rounds, all right" ] || show_run "not 3 ranks"
+    nothing_left
+}
+
 @test "a task that fails, and one that is not there" {
     # shellcheck disable=SC2016
     allocated -N4 -- sh -c 'test $PMI_RANK != 2 || exit 7; exec sleep 30'

@@ -124,6 +124,7 @@ static const struct {
     {"true", {JOB, "SLURM_JOB_NODELIST=^/etc/passwd", TASKS}, {"SLURM_JOB_NODELIST: "}},
     {"true", {JOB, "SLURM_JOB_NODELIST=a@h", "SLURM_TASKS_PER_NODE=1"}, {"no list of Slurm's nodes"}},
     {"true", {"SLURM_JOB_ID=x", NODES, TASKS}, {"'x' is not the number of a job"}},
+    {"true", {JOB, "SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=h0"}, {"SLURM_HET_SIZE is '2'"}},
     {"true", {JOB, NODES, TASKS, "SLURM_HET_SIZE=2"}, {"SLURM_HET_SIZE is '2'"}},
     {"true", {JOB, NODES, TASKS, STEP}, {"SLURM_JOB_CPUS_PER_NODE is not"}},
     {"true", {JOB, NODES, TASKS, "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=4"}, {"srun -n1"}},
