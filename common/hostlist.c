@@ -249,9 +249,16 @@ int hostlist_add_host(struct hostlist *hl, struct span name, unsigned slots)
 static int add_column(struct hostlist *hl, size_t first, const struct hostitem_text *t, struct span column)
 {
     uint64_t slots;
+    size_t n = 0;
 
-    if (!span_starts(column, "slots="))
+    while (n < column.n && !is_blank(column.p[n]))
+        n++;
+    /* Open MPI's max_slots may come on either side of it. */
+    if (n < column.n || !span_starts(column, "slots=")) {
+        if (span_starts(column, "slots="))
+            column = trim((struct span){column.p + n, column.n - n});
         return hostitem_refuse(t, column.p, -EINVAL, "only 'slots=N' may follow a host, one host a line");
+    }
     if (num_u64((struct span){column.p + 6, column.n - 6}, 1, SLOTS_MAX, &slots) < 0)
         return hostitem_refuse(t, column.p + 6, -EINVAL, "a number of slots, 1 to %d, was expected here", SLOTS_MAX);
     for (size_t i = first; i < hl->count; i++) {
