@@ -118,21 +118,54 @@ static int sink_write(struct sink *s, struct span text)
     return stdfd_out_write(s->out, text);
 }
 
-static void file_write(struct outmux *m, int fd, struct span text)
+static int expand(const struct outmux *m, const char *pattern, uint32_t task, struct buf *out)
+{
+    struct outmux_task who;
+    int rc = 0;
+
+    m->conf.describe(task, &who, m->arg);
+    for (const char *p = pattern; *p != '\0' && rc == 0; p++) {
+        if (*p != '%')
+            rc = buf_add(out, p, 1);
+        else if (*++p == 'r')
+            rc = buf_add_str(out, who.rank);
+        else if (*p == 'n')
+            rc = buf_printf(out, "%u", who.node);
+        else if (*p == 'h')
+            rc = buf_add_str(out, who.host);
+        else
+            rc = buf_add(out, "%", 1);
+    }
+    return rc;
+}
+
+/* Said once: of many files on one disk the first is enough. */
+static void file_failed(struct outmux *m, uint32_t task, bool is_err, int why)
+{
+    struct buf name;
+    struct err err;
+
+    if (m->file_broken)
+        return;
+    m->file_broken = true;
+    buf_init(&name, 0);
+    if (expand(m, is_err ? m->conf.error : m->conf.output, task, &name) < 0 || buf_str(&name) == NULL)
+        err_set(&err, why, "cannot write a task's output file: %s", strerror(-why));
+    else
+        err_set(&err, why, "cannot write %s: %s", name.p, strerror(-why));
+    buf_done(&name);
+    m->ops->on_broken(-1, &err, m->arg);
+}
+
+static void file_write(struct outmux *m, uint32_t task, bool is_err, struct span text)
 {
     while (text.n > 0) {
-        ssize_t put = write(fd, text.p, text.n);
+        ssize_t put = write(m->pane[2 * task + is_err].fd, text.p, text.n);
 
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0) {
-            struct err err;
-
-            if (m->file_broken)
-                return;
-            m->file_broken = true;
-            err_set(&err, -errno, "cannot write a task's output file: %s", strerror(errno));
-            m->ops->on_broken(-1, &err, m->arg);
+            file_failed(m, task, is_err, -errno);
             return;
         }
         text.p += put;
@@ -149,7 +182,7 @@ static int emit(struct outmux *m, uint32_t task, bool is_err, struct span text, 
     int rc;
 
     if (p->fd >= 0) {
-        file_write(m, p->fd, text);
+        file_write(m, task, is_err, text);
         m->ops->credit(task, is_err, raw, m->arg);
         return 0;
     }
@@ -307,27 +340,6 @@ bool outmux_is_idle(const struct outmux *m)
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
-
-static int expand(const struct outmux *m, const char *pattern, uint32_t task, struct buf *out)
-{
-    struct outmux_task who;
-    int rc = 0;
-
-    m->conf.describe(task, &who, m->arg);
-    for (const char *p = pattern; *p != '\0' && rc == 0; p++) {
-        if (*p != '%')
-            rc = buf_add(out, p, 1);
-        else if (*++p == 'r')
-            rc = buf_add_str(out, who.rank);
-        else if (*p == 'n')
-            rc = buf_printf(out, "%u", who.node);
-        else if (*p == 'h')
-            rc = buf_add_str(out, who.host);
-        else
-            rc = buf_add(out, "%", 1);
-    }
-    return rc;
-}
 
 /* A named pipe may have no reader, and to open it would hold up the whole launcher. */
 static int open_plain(const char *path, int *fd)

@@ -301,6 +301,18 @@ unread() {
     leftovers
 }
 
+@test "output files that cannot be written are named" {
+    ln -sf /dev/full "$HOSTS_DIR/home/full.1"
+    run_pmi -H login,h0 -o "$HOSTS_DIR/home/full.%r" "$client" init , barrier , finalize , on 1 , print x
+    rm -f "$HOSTS_DIR"/home/full.*
+    expect_status 1
+    expect_line "cannot write $HOSTS_DIR/home/full.1: No space left on device"
+    expect_lines_at_most 1
+    run_pmi -e /dev/full sh -c 'echo x >&2'
+    expect_status 1
+    expect_line "cannot write /dev/full: No space left on device"
+}
+
 @test "an output file that is a pipe without a reader is refused, not waited for" {
     on login mkfifo "$HOSTS_DIR/home/fifo"
     run_pmi -o "$HOSTS_DIR/home/fifo" true
