@@ -179,11 +179,7 @@ static void on_give_up(uv_timer_t *t)
 {
     struct root *r = t->data;
 
-    uint32_t ended = 0;
-
-    for (const struct root_job *j = r->jobs; j != NULL; j = j->next)
-        ended += j == r->served ? 0 : j->ended_count;
-    log_warn("%u of %u tasks have not ended, giving them up", r->task_total - ended, r->task_total);
+    root_say_given_up(r);
     over(r);
 }
 

@@ -95,5 +95,7 @@ void root_state(struct root *r);
 void root_say_time(struct root *r); /* the time limit decides, and it is said at what it was met */
 /* A signal has ended the run before all were in: who was awaited. */
 void root_say_start_ended(const struct root *r, int sig);
+/* Killed, and nothing is heard of them: which tasks are not waited for any longer. */
+void root_say_given_up(const struct root *r);
 
 #endif

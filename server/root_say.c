@@ -13,6 +13,7 @@
 
 #define FOLDED_MAX 120 /* bytes of folded ranks or hosts in a line */
 #define QUEUES_MAX 400 /* bytes of what is said of queues */
+#define LIVING_MAX 400 /* and of tasks that are given up */
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
 
@@ -205,6 +206,44 @@ static void tell_signal(const struct root *r)
     (void)buf_printf(&text, "ended by %s in ", signal_name(r->asked->sig));
     say_wait(r->asked->waits, "", &text);
     say_line(&text);
+}
+
+/* "; ranks 1-2 of job 3 on h[0-1]": those of a job that have not ended. */
+static void say_living(const struct root_job *j, const char *before, struct buf *out)
+{
+    uint32_t *ranks = calloc(j->size, sizeof(*ranks)), n = 0;
+
+    for (uint32_t i = 0; ranks != NULL && i < j->size; i++)
+        if (!j->ended[i])
+            ranks[n++] = i;
+    (void)buf_add_str(out, before);
+    if (n > 0 && j == j->root->first && j->root->served != NULL)
+        (void)buf_add_str(out, "COMMAND");
+    else if (n > 0) {
+        (void)buf_add_str(out, n == 1 ? "rank " : "ranks ");
+        (void)numbers_fold(ranks, n, FOLDED_MAX, out);
+        say_job(j, out);
+        say_where(j, ranks, n, out);
+    }
+    free(ranks);
+}
+
+void root_say_given_up(const struct root *r)
+{
+    uint32_t ended = 0;
+    struct buf who;
+
+    buf_init(&who, 0);
+    for (const struct root_job *j = r->jobs; j != NULL; j = j->next) {
+        if (j == r->served)
+            continue;
+        ended += j->ended_count;
+        if (j->ended_count < j->size && who.len < LIVING_MAX) /* the counts tell that there are more */
+            say_living(j, who.len > 0 ? "; " : ": ", &who);
+    }
+    log_warn("%u of %u tasks have not ended, giving them up%s", r->task_total - ended, r->task_total,
+             buf_str(&who) != NULL ? who.p : "");
+    buf_done(&who);
 }
 
 void root_say_start_ended(const struct root *r, int sig)

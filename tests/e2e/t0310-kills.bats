@@ -85,6 +85,7 @@ start_crowd() {
     leftovers $((GONE + 5))
     expect_status 124
     expect_line 'the time limit of 5 s is over *'
+    expect_line '* of * tasks have not ended, giving them up: ranks * on login,h1'
 }
 
 # What was lost before all were in used to be forgotten, and waited for.
