@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* command.c - a provider's command line */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "bootstrap/command.h"
 #include "common/strv.h"
@@ -22,10 +23,22 @@ static int add_addrs(const struct boot_conf *bc, char ***argv, struct buf *word)
     return rc < 0 ? rc : add_word(argv, word);
 }
 
+/* Whoever runs it elsewhere stands in another directory. */
+static int add_secret(const char *path, struct buf *word)
+{
+    char *dir = path[0] == '/' ? NULL : realpath(".", NULL);
+    int rc;
+
+    while (path[0] == '.' && path[1] == '/')
+        path += 2;
+    rc = buf_printf(word, "--pmi-secret-file=%s%s%s", dir != NULL ? dir : "", dir != NULL ? "/" : "", path);
+    free(dir);
+    return rc;
+}
+
 static int add_key(const struct boot_conf *bc, char ***argv, struct buf *word)
 {
-    int rc = bc->key[0] != '\0' ? buf_printf(word, "--pmi-key=%s", bc->key)
-                                : buf_printf(word, "--pmi-secret-file=%s", bc->conf->secret_file);
+    int rc = bc->key[0] != '\0' ? buf_printf(word, "--pmi-key=%s", bc->key) : add_secret(bc->conf->secret_file, word);
 
     return rc < 0 ? rc : add_word(argv, word);
 }

@@ -176,12 +176,14 @@ END
     run_pmi --bootstrap=manual -H 'h[0-1]' true
     expect_status 2
     expect_line '*--secret-file*'
-    start_pmi hand --bootstrap=manual --secret-file="$secret" -H 'h[0-1]' "$client" init , exchange 1 10 0 new , finalize
-    wait_until 10 says hand.err '^pmi-start: h1: '
+    # The path is relative here; those who type the line are elsewhere.
+    start_pmi hand --bootstrap=manual --secret-file="./$(realpath --relative-to=. "$secret")" -H 'h[0-1]' \
+        "$client" init , exchange 1 10 0 new , finalize
+    wait_until 10 says hand.err "^pmi-start: h1: .* --pmi-secret-file=/"
     for host in h0 h1; do
         line=$(sed -n "s/^pmi-start: $host: //p" "$BATS_TEST_TMPDIR/hand.err")
         # shellcheck disable=SC2086 # a command line
-        on "$host" $line </dev/null 3>&- &
+        (cd / && on "$host" $line </dev/null 3>&-) &
     done
     wait_pmi hand
     expect_status 0
