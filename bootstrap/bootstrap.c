@@ -106,7 +106,7 @@ static void fail_with_report(struct bootstrap *b, bool all)
             buf_add_str(&why, n->refused);
         else
             b->method->why(b, i, &why);
-        report_add(r, boot_host(b, i), buf_str(&why));
+        report_add(r, b->label != NULL ? b->label[i] : b->conf->plan->node[i].login, buf_str(&why));
     }
     if (r == NULL || report_text(r, &text) < 0)
         boot_fail(b, "out of memory while reporting hosts that could not be started");

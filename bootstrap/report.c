@@ -36,7 +36,7 @@ void report_free(struct report *r)
     free(r);
 }
 
-/* The user part belongs in no label. */
+/* What a login's words call it: without the user. */
 static const char *label_of(const char *host)
 {
     const char *at = strrchr(host, '@');
@@ -144,7 +144,7 @@ void report_add(struct report *r, const char *host, const char *reason)
         buf_add_str(&plain, skip_user_at_host(words, label)) == 0 && buf_str(&plain) != NULL &&
         mask(plain.p, label, &masked) == 0 && buf_str(&masked) != NULL)
         l = find_line(r, masked.p, plain.p);
-    if (l == NULL || line_add_host(l, label) < 0)
+    if (l == NULL || line_add_host(l, host) < 0)
         r->more++;
     buf_done(&plain);
     buf_done(&masked);

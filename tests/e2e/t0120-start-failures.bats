@@ -85,6 +85,7 @@ fails_both() {
 @test "a host that lets nobody in" {
     ssh_config 'PubkeyAuthentication no'
     fails_both 'h2: login: Permission denied (publickey).' -H 'h[0-2]'
+    fails_both 'nobody@h2: login: Permission denied (publickey).' -H 'h[0-1],nobody@h2'
 }
 
 @test "a host without pmi-start, and one where it is no program" {

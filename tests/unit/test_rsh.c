@@ -261,7 +261,7 @@ Test(rsh, short_labels_and_users)
                                                                 "echo 'w2.example.org: Permission denied' >&2");
 
     cr_assert_eq(rig_run(r, 15000, NULL), 0);
-    cr_expect_str_eq(r->said.p, "w[1-2].example.org: login: Permission denied");
+    cr_expect_str_eq(r->said.p, "u@w1.example.org,w2.example.org: login: Permission denied");
     rig_done(r);
 }
 
