@@ -13,6 +13,12 @@ static bool has_any(struct span words, const char *const *list, size_t count)
     return false;
 }
 
+/* By pmi-start-ssh: no login was tried. */
+static bool is_own_ssh(struct span words)
+{
+    return span_starts(words, "cannot run ");
+}
+
 /* As OpenSSH words them; what a busy sshd says ("kex_exchange_identification", reset, closed) and what the network says
  * may be over the next time. */
 bool rsh_words_decisive(struct span words)
@@ -25,7 +31,7 @@ bool rsh_words_decisive(struct span words)
         "Could not resolve hostname",
     };
 
-    return has_any(words, decisive, ARRAY_SIZE(decisive));
+    return is_own_ssh(words) || has_any(words, decisive, ARRAY_SIZE(decisive));
 }
 
 /* An sshd over its MaxStartups, or a gateway to the hosts over its own, hangs up before it has said who it is. */
@@ -51,6 +57,8 @@ static const char *stage_of(const struct boot_node *n, struct span words)
 
     if (span_starts(words, "pmi-start: ") || is_loaders(words))
         return "start";
+    if (is_own_ssh(words))
+        return "login";
     if (n->exit_code == 127 || has_any(words, not_found, ARRAY_SIZE(not_found)))
         return "not found";
     if (n->exit_code == 126 || has_any(words, not_allowed, ARRAY_SIZE(not_allowed)))

@@ -195,12 +195,27 @@ static char **words_of(char *const *options, const char *host, const char *provi
     return argv;
 }
 
-static void start(struct login *l, const char *host, char **argv)
+static const char *name_of(const char *host)
 {
     const char *at = strrchr(host, '@');
+
+    return at != NULL ? at + 1 : host;
+}
+
+/* As it would go with all from `first` on: their own words, of which the launcher makes one line. */
+static void cannot_run(const struct hostlist *hosts, size_t first, const char *program, int why)
+{
+    for (size_t i = first; i < hostlist_count(hosts); i++)
+        fprintf(stderr, "%s: cannot run %s: %s\n", name_of(hostlist_get(hosts, i).name), program, strerror(why));
+    exit(why == ENOENT ? 127 : 126);
+}
+
+/* 0, or the errno. */
+static int start(struct login *l, const char *host, char **argv)
+{
     int out[2] = {-1, -1}, rc = 0;
 
-    *l = (struct login){.name = at != NULL ? at + 1 : host};
+    *l = (struct login){.name = name_of(host)};
     for (int i = 0; i < 2; i++) {
         int p[2] = {-1, -1};
 
@@ -214,11 +229,7 @@ static void start(struct login *l, const char *host, char **argv)
     for (int i = 0; i < 2; i++)
         if (out[i] >= 0)
             close(out[i]);
-    if (rc != 0) {
-        fprintf(stderr, "cannot run %s: %s\n", argv[0], strerror(rc));
-        exit(rc == ENOENT ? 127 : 126);
-    }
-    strv_free(argv);
+    return rc;
 }
 
 /* Wait for something to happen to any of them. */
@@ -250,7 +261,12 @@ static void log_in_to_all(const struct hostlist *hosts, size_t slots, const char
             if (slot[i].name == NULL && next < count) {
                 const char *host = hostlist_get(hosts, next).name;
 
-                start(&slot[i], host, words_of(options, host, provider, next));
+                char **argv = words_of(options, host, provider, next);
+                int rc = start(&slot[i], host, argv);
+
+                if (rc != 0)
+                    cannot_run(hosts, next, argv[0], rc);
+                strv_free(argv);
                 next++;
             }
             open += slot[i].name != NULL;

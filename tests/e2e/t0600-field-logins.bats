@@ -153,9 +153,10 @@ END
     exchanged 2
     run_env PATH="$path" -- -H localhost "$client" init , exchange 1 10 0 new , finalize
     exchanged 1
-    run_env PATH="$path" -- -H h1 true
+    run_env PATH="$path" -- -H 'root@h1,h[2-3]' true
     expect_status 69
-    expect_line "h1: login: the bootstrap script ended with exit status 127 *ssh*"
+    expect_line 'root@h1,h\[2-3\]: login: cannot run ssh: No such file or directory'
+    [ "${#stderr_lines[@]}" = 1 ] || show_run "more than one line"
     rm -r "$path"
     leftovers
 }
