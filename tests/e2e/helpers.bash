@@ -217,11 +217,13 @@ tasks() {
         done | sort -n'
 }
 
-# The launcher: a worker on login that is no provider, that is, has not been told a port.
+# The launcher: a worker on login that is no provider, that is, has not been told a port. Not by pidof, which passes
+# over whatever waits for the disk just then.
 # shellcheck disable=SC2016
 launcher() {
-    on login sh -c 'for pid in $(pidof -x pmi-start); do
-        tr "\0" "\n" </proc/$pid/cmdline | grep -q ^--pmi-port= || { grep -qx pmi-start /proc/$pid/comm && echo $pid; }
+    on login sh -c 'for pid in $(pgrep -x pmi-start); do
+        args=$(tr "\0" "\n" <"/proc/$pid/cmdline")
+        [ -z "$args" ] || echo "$args" | grep -q ^--pmi-port= || echo "$pid"
     done'
 }
 
