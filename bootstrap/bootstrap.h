@@ -43,7 +43,7 @@ struct boot_conf {
     const char *key;       /* the launcher's fingerprint; "" where nodes prove themselves by --secret-file (manual) */
     const char *self_path; /* absolute path of this program */
     char *const *envp;     /* the launcher's own environment */
-    const char *script;    /* the shipped rsh script's path */
+    const char *script;    /* rsh: the path of the user's script or of the shipped one */
     const char *srun;      /* slurm: its path */
     const char *agent;     /* rsh: what the shipped script uses in the place of ssh, or NULL */
 };

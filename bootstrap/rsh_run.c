@@ -389,7 +389,7 @@ static int64_t fold_piece(const struct bootstrap *b, const uint32_t *node, uint3
 static int run_script(struct bootstrap *b, struct rsh_run *run, const char *list, struct err *err)
 {
     static const struct proc_ops ops = {.on_key = on_key, .on_line = on_line, .on_end = on_end};
-    const char *script = b->conf->conf->rsh_command != NULL ? b->conf->conf->rsh_command : b->conf->script;
+    const char *script = b->conf->script;
     char **env = strv_dup(b->conf->envp), **argv = NULL;
     int rc = env == NULL || strv_add(&argv, script) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
 

@@ -450,7 +450,8 @@ int launcher_main(int argc, char **argv, char **envp)
     }
     if (status < 0) {
         (void)signal(SIGPIPE, SIG_IGN);
-        process_raise_limits(); /* the keeper needs them too */
+        (void)signal(SIGXFSZ, SIG_IGN); /* a write that is refused says why */
+        process_raise_limits();         /* the keeper needs them too */
         if (start_keeper(&l, &keeper_fd, &err) < 0) {
             log_error("%s", err.text);
             status = 1;

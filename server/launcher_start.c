@@ -185,9 +185,26 @@ static int open_join(struct launcher *l, uint32_t *others, uint32_t count, struc
     return join_root_open(&l->loop, &jc, &join_ops, l, &l->join, err);
 }
 
+/* Relative to where we were started: the keeper, which executes it, is elsewhere. */
+static int own_script(struct launcher *l, struct err *err)
+{
+    char *here = l->conf->rsh_command[0] == '/' ? strdup("") : getcwd(NULL, 0);
+    int rc = here == NULL ? -errno : 0;
+
+    if (rc == 0 && asprintf(&l->script, "%s%s%s", here, here[0] == '\0' ? "" : "/", l->conf->rsh_command) < 0) {
+        l->script = NULL;
+        rc = -ENOMEM;
+    }
+    free(here);
+    return rc < 0 ? err_set(err, rc, "--rsh-command=%s: %s", l->conf->rsh_command, strerror(-rc)) : 0;
+}
+
 static int find_script(struct launcher *l, struct err *err)
 {
     const char *slash = strrchr(l->self_path, '/');
+
+    if (l->conf->rsh_command != NULL)
+        return own_script(l, err);
 
     /* From a build tree, where nothing is installed, the script lies beside the program. */
     if (asprintf(&l->script, "%.*s/bootstrap/pmi-start-rsh", (int)(slash - l->self_path), l->self_path) < 0)

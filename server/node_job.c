@@ -210,8 +210,12 @@ static int prepare(struct node_job *j, struct err *err)
 
     if (rc < 0)
         return rc;
-    if (find_kids(j->node, j->tree) < 0 || count_ranks(j) < 0 || node_tasks_prepare(j) < 0 || node_pmi_setup(j) < 0 ||
-        node_barriers_setup(j) < 0)
+    if (find_kids(j->node, j->tree) < 0 || count_ranks(j) < 0)
+        return err_set(err, -ENOMEM, "out of memory");
+    rc = node_tasks_prepare(j, err);
+    if (rc < 0)
+        return rc;
+    if (node_pmi_setup(j) < 0 || node_barriers_setup(j) < 0)
         return err_set(err, -ENOMEM, "out of memory");
     if (j->job->connect == CONNECT_SERVE)
         return node_serve_open(j, err);

@@ -34,7 +34,7 @@ int node_exec_status(int rc);
 void node_task_failure(struct task *t, int kind, int code, const char *text);
 
 /* node_task.c */
-int node_tasks_prepare(struct node_job *j);
+int node_tasks_prepare(struct node_job *j, struct err *err); /* -ENOMEM, -EMFILE: there is no room for so many */
 struct task *node_task_of_rank(const struct node_job *j, uint32_t rank); /* NULL: it is not on this node */
 /* Can tasks be started in it? The text names it. */
 int dir_check(const char *dir, struct err *err);

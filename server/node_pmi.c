@@ -13,7 +13,8 @@
 #include "server/blame.h"
 #include "server/node_priv.h"
 
-#define PMI_EOF_MS 200 /* after end of file the exit status tells more; wait for it this long */
+#define PMI_EOF_MS 200          /* after end of file the exit status tells more; wait for it this long */
+#define REPLIES_HIGH (4u << 20) /* bytes of replies of one connection that may wait */
 #define READ_MAX 65536
 
 /* --- life of a connection --------------------------------------------------------------------------------------- */
@@ -110,7 +111,9 @@ void pmi_conn_flush(struct pmi_conn *c)
             break;
         buf_drop(&c->out, (size_t)put);
     }
-    node_fd_watch(&c->h, UV_READABLE | (c->out.len > 0 ? UV_WRITABLE : 0), on_pmi_ready);
+    /* Who does not read its replies is not read either. */
+    node_fd_watch(&c->h, (c->out.len < REPLIES_HIGH ? UV_READABLE : 0) | (c->out.len > 0 ? UV_WRITABLE : 0),
+                  on_pmi_ready);
 }
 
 static const struct fault no_reply = {.from = FAULT_OWN, .text = {"out of memory for a PMI reply", 29}};

@@ -2,9 +2,11 @@
 /* node_task.c - this node's tasks: their table, descriptors and start */
 #include <assert.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -90,17 +92,36 @@ static void fill_table(struct node_job *j, uint32_t my)
         }
 }
 
-int node_tasks_prepare(struct node_job *j)
+/* Two pipes and a connection each, of which one end stays. */
+static int check_room(const struct node_job *j, uint32_t count, struct err *err)
+{
+    uint64_t each = 2 + ((j->job->connect & CONNECT_FD) != 0);
+    struct rlimit lim;
+
+    if (j->job->connect == CONNECT_SERVE || getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur == RLIM_INFINITY ||
+        each * count <= lim.rlim_cur)
+        return 0;
+    return err_set(err, -EMFILE,
+                   "%u tasks need %" PRIu64 " open files here, but the limit (ulimit -n) is %" PRIu64
+                   ": use more nodes, or raise it",
+                   count, each * count, (uint64_t)lim.rlim_cur);
+}
+
+int node_tasks_prepare(struct node_job *j, struct err *err)
 {
     struct node *n = j->node;
     uint32_t my = j->tree->node[n->conf.place], count = 0;
+    int rc;
 
     for (uint32_t i = 0; i < j->job->runs; i++)
         count += j->job->run_node[i] == my ? j->job->run_len[i] : 0;
+    rc = check_room(j, count, err);
+    if (rc < 0)
+        return rc;
     j->task = calloc(count + 1u, sizeof(*j->task));
     j->ended_slot = calloc(count + 1u, sizeof(*j->ended_slot));
     if (j->task == NULL || j->ended_slot == NULL)
-        return -ENOMEM;
+        return err_set(err, -ENOMEM, "out of memory");
     j->task_count = count;
     j->id_base = n->next_id;
     n->next_id += count;
@@ -321,7 +342,8 @@ void node_tasks_start(struct node_job *j)
     for (uint32_t i = 0; i < j->task_count; i++) {
         struct task *t = &j->task[i];
 
-        if (task_start(t, &err) == 0)
+        /* Where there is no room for one there is none for the next: no more is tried, as each try takes its time. */
+        if (err.code != -EMFILE && err.code != -ENFILE && task_start(t, &err) == 0)
             continue;
         if (j->job->id == 0)
             node_task_failure(t, BLAME_STATUS, 126, err.text);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "server/root_input.h"
 
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include "common/io/log.h"
 #include "common/io/stdfd.h"
 #include "conf/conf.h"
@@ -113,11 +118,25 @@ static void watch(struct root_input *in)
         stdfd_in_pause(in->in, !room);
 }
 
+static void fail(struct root_input *in, int err_no)
+{
+    char why[120];
+
+    close_reader(in);
+    snprintf(why, sizeof(why), "cannot read standard input: %s", strerror(err_no));
+    root_decide(in->root, 1, why);
+    root_end(in->root, SIGTERM);
+}
+
 static void on_input(ssize_t n, const char *data, void *arg)
 {
     struct root_input *in = arg;
     struct span piece = {data, n > 0 ? (size_t)n : 0};
 
+    if (n < 0 && !(n == -EIO && isatty(0) == 1)) { /* a terminal that has gone away is at its end */
+        fail(in, (int)-n);
+        return;
+    }
     for (uint32_t i = 0; i < in->count; i++) {
         if (in->ended[i])
             continue;

@@ -133,6 +133,18 @@ fails_both() {
     expect_line "*'$script.none': No such file or directory"
 }
 
+@test "a script by a path that is relative to where pmi-start was started" {
+    # shellcheck disable=SC2016 # for the script
+    script=$(site_script relative <<<'exec ssh h0 "$PMI_PROVIDER --pmi-rank=0"')
+    for name in "${script##*/}" "./${script##*/}"; do
+        # shellcheck disable=SC2016 # for the shell on the host
+        run --separate-stderr on login sh -c 'cd "$0" && exec "$@"' "${script%/*}" "$pmi_start" -H h0 \
+            --rsh-command="$name" hostname
+        expect_status 0
+        [ "$output" = h0 ] || show_run "$name"
+    done
+}
+
 @test "a host whose sshd comes up late" {
     on h2 nft -f - <<<'table ip e2e { chain in { type filter hook input priority 0
         tcp dport 22 reject with tcp reset

@@ -155,7 +155,10 @@ for i in range(700): os.write(1, b"".join(r + b"%d" % (i * 4 + k) + b"x" * 491 +
     sh_pmi 'for i in 1 2 3; do echo $i; sleep 0.2; done | "$@"' -H h0 cat
     expect_status 0
     [ "$output" = $'1\n2\n3' ] || show_run slow
-    sh_pmi 'sleep 20 | { "$@"; kill $(pidof sleep); }' -H h0 echo ok
+    sh_pmi '"$@" </tmp' -H h0 cat
+    expect_status 1
+    expect_line 'cannot read standard input: Is a directory'
+    sh_pmi 'sleep 20 | { "$@"; kill $(pgrep -x sleep); }' -H h0 echo ok
     expect_status 0
 }
 
@@ -170,6 +173,9 @@ for i in range(700): os.write(1, b"".join(r + b"%d" % (i * 4 + k) + b"x" * 491 +
     sh_pmi '"$@" >/dev/full' -n 1 echo x
     expect_status 1
     expect_line "cannot write standard output: No space left on device"
+    sh_pmi 'ulimit -f 1; "$@" >/tmp/limited; status=$?; rm /tmp/limited; exit $status' -H h0 seq 1 100000
+    expect_status 1
+    expect_line "cannot write standard output: File too large"
     sh_pmi '"$@" >/dev/full' --print-config
     expect_status 1
     expect_line "cannot write standard output: No space left on device"
@@ -202,7 +208,7 @@ for i in range(700): os.write(1, b"".join(r + b"%d" % (i * 4 + k) + b"x" * 491 +
 
 # Resident KiB of every pmi-start process on a host.
 resident() {
-    on "$1" sh -c 'for p in $(pidof -x pmi-start); do
+    on "$1" sh -c 'for p in $(pgrep -x pmi-start); do
         sed -n "s/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p" /proc/$p/status; done'
 }
 
@@ -272,7 +278,7 @@ resume() {
     leftovers
 }
 
-no_tasks() { ! on "$1" pidof yes >/dev/null; }
+no_tasks() { ! on "$1" pgrep -x yes >/dev/null; }
 
 # unread COMMAND...: a run of two tasks with a time limit, whose output and error are a pipe that stays open and full.
 unread() {

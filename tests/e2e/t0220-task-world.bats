@@ -184,6 +184,18 @@ print([n for n in range(3, 200) if os.path.exists("/proc/self/fd/%d" % n)], os.e
     [ "$output" = $'12\n12\n12' ]
 }
 
+@test "more tasks than there can be descriptors for are refused before any runs" {
+    clean_start
+    run --separate-stderr on login sh -c 'ulimit -n 100; exec "$@"' sh "$pmi_start" -n 40 touch /tmp/ran
+    [ "$status" = 1 ] || show_run here
+    expect_line '*: 40 tasks need 120 open files here, but the limit (ulimit -n) is 100: use more nodes, or raise it'
+    run_pmi -H h0 -n 1000000 true
+    expect_status 1
+    expect_line '*1000000 tasks need 3000000 open files here*'
+    expect_lines_at_most 2
+    leftovers
+}
+
 @test "a limit of descriptors, however low, is said" {
     local n
     clean_start

@@ -13,6 +13,31 @@ expect_output() { [ "$(sort <<<"$output")" = "$1" ] || show_run "not '$1'"; }
 # on_all TEXT: what every rank has to print.
 on_all() { expect_output "$(printf '%d: %s\n' 0 "$1" 1 "$1" 2 "$1" 3 "$1")"; }
 
+# Has the task PID written nothing more since the last look?
+writes_no_more() {
+    local before=$written
+    written=$(on h0 grep wchar "/proc/$1/io")
+    [ "$written" = "$before" ]
+}
+
+@test "a task that never reads its replies is not read either, and its server stays small" {
+    clean_start
+    # shellcheck disable=SC2016 # for the task
+    start_pmi run -H h0 bash -c 'echo ready; exec yes cmd=get_maxes >&$PMI_FD'
+    wait_until 30 says run.out ready
+    local yes server written=
+    wait_until 10 on h0 pgrep -x yes
+    yes=$(on h0 pgrep -x yes)
+    wait_until 60 writes_no_more "$yes"
+    for server in $(on h0 pgrep -x pmi-start); do
+        (($(on h0 awk '/^VmRSS/ {print $2}' "/proc/$server/status") < 60000)) || show_run "$server is large"
+    done
+    signal_on login INT "$(launcher)"
+    wait_pmi run
+    expect_status 130
+    leftovers
+}
+
 @test "sizes and limits" {
     pmi info , finalize
     expect_status 0

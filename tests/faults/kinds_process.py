@@ -226,6 +226,8 @@ class StopWorker(OnProcess):
             moved = r"node \d cannot reach its parent node \d .*, taking it at the launcher"
             right += [Outcome(69, rf"{self.name_at_start()}: (start|connect|login): .*"),
                       Outcome(69, rf"{self.host}: lost: .*", moved)]
+        if self.met == "end":  # it may have said all that it had to
+            right.append(UNHARMED)
         return right
 
 
