@@ -421,14 +421,6 @@ void root_close(struct root *r)
         uv_close((uv_handle_t *)timers[i], on_timer_closed);
 }
 
-static int open_trace(struct root *r, struct err *err)
-{
-    if (!r->conf->pmi_trace)
-        return 0;
-    r->trace = r->conf->pmi_trace_file == NULL ? stderr : fopen(r->conf->pmi_trace_file, "we");
-    return r->trace == NULL ? err_set(err, -errno, "cannot open %s: %s", r->conf->pmi_trace_file, strerror(errno)) : 0;
-}
-
 static int open_streams(struct root *r, const struct root_conf *conf, struct err *err)
 {
     struct outmux_conf oc = {
@@ -473,7 +465,7 @@ int root_open(uv_loop_t *loop, struct root_conf *conf, const struct root_ops *op
     r->first = root_job_new(r, conf->job);
     r->names = names_new();
     init_timers(r);
-    rc = r->first == NULL || r->names == NULL ? err_set(err, -ENOMEM, "out of memory") : open_trace(r, err);
+    rc = r->first == NULL || r->names == NULL ? err_set(err, -ENOMEM, "out of memory") : root_trace_open(r, err);
     if (rc == 0)
         rc = open_streams(r, conf, err);
     if (rc < 0) {

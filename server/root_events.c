@@ -346,36 +346,6 @@ int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err)
     return 0;
 }
 
-void root_trace(struct root_job *j, const struct msg_in *m)
-{
-    const struct root *r = j->root;
-    char name[32];
-    uint64_t rank, us;
-    struct span line;
-    struct tm tm;
-    time_t sec;
-    bool request;
-
-    if (r->trace == NULL || msg_get_u64(m, "rank", 0, j->size - 1, &rank, NULL) < 0 ||
-        msg_get_u64(m, "us", 0, UINT64_MAX / 2, &us, NULL) < 0 || msg_get_bool(m, "request", &request, NULL) < 0 ||
-        msg_get_bin(m, "line", &line, NULL) < 0)
-        return;
-    sec = (time_t)(us / 1000000);
-    localtime_r(&sec, &tm);
-    root_rank_name(j, (uint32_t)rank, name, sizeof(name));
-    struct buf text;
-    buf_init(&text, 0);
-    if (buf_add_escaped(&text, line) == 0)
-        fprintf(r->trace, "%s%02d:%02d:%02d.%06u %s %c %s\n", r->trace == stderr ? "pmi-start: " : "", tm.tm_hour,
-                tm.tm_min, tm.tm_sec, (unsigned)(us % 1000000), name, request ? 'C' : 'S', buf_str(&text));
-    buf_done(&text);
-    if (fflush(r->trace) == 0 || r->trace == stderr)
-        return;
-    log_warn("cannot write the trace to %s: %s; it ends here", r->conf->pmi_trace_file, strerror(errno));
-    fclose(r->trace);
-    j->root->trace = NULL;
-}
-
 void root_log(struct root *r, const struct msg_in *m)
 {
     uint64_t level, node;

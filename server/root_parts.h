@@ -67,7 +67,6 @@ int root_waits(struct root_job *j, const struct msg_in *m, struct err *err);
 int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err);
 /* --keep-going: every barrier of it answers rc=-1 from now on. */
 void root_break_barriers(struct root_job *j);
-void root_trace(struct root_job *j, const struct msg_in *m);
 void root_log(struct root *r, const struct msg_in *m);
 /* The ranks at or below a lost place have ended with it. */
 void root_lose_ranks(struct root_job *j, uint32_t place);
@@ -90,6 +89,10 @@ void root_report_free(struct root *r);
 void root_limit(struct root *r);
 /* QUIT: say all that is known of the run. */
 void root_state(struct root *r);
+
+/* root_trace.c */
+int root_trace_open(struct root *r, struct err *err);
+void root_trace(struct root_job *j, const struct msg_in *m);
 
 /* root_say.c */
 void root_say_time(struct root *r); /* the time limit decides, and it is said at what it was met */

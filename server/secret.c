@@ -38,7 +38,7 @@ int secret_ctx(const char *path, struct tls_ctx **out, struct err *err)
 {
     uint8_t key[TLS_PSK_MAX + 1];
     size_t len = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), rc;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), rc; /* a pipe is refused, not waited for */
 
     if (fd < 0)
         return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));

@@ -176,6 +176,11 @@ END
     run_pmi --bootstrap=manual -H 'h[0-1]' true
     expect_status 2
     expect_line '*--secret-file*'
+    mkfifo "$HOSTS_DIR/home/fifo"
+    run_pmi --bootstrap=manual --secret-file=/root/fifo -H 'h[0-1]' true
+    rm "$HOSTS_DIR/home/fifo"
+    expect_status 2
+    expect_line '/root/fifo: a secret must be a regular file *'
     # The path is relative here; those who type the line are elsewhere.
     start_pmi hand --bootstrap=manual --secret-file="./$(realpath --relative-to=. "$secret")" -H 'h[0-1]' \
         "$client" init , exchange 1 10 0 new , finalize

@@ -176,6 +176,17 @@ S cmd=finalize_ack rc=0' ] || { cat "$file" && false; }
     run_pmi -n 2 --pmi-trace=/nowhere/trace true
     expect_status 1
     expect_line "cannot open /nowhere/trace: No such file or directory"
+    mkfifo "$HOSTS_DIR/home/fifo"
+    run_pmi -n 2 --pmi-trace=/root/fifo true
+    expect_status 1
+    expect_line "cannot open /root/fifo: it is a pipe, and nobody reads it"
+    expect_lines_at_most 1
+    exec {reader}<>"$HOSTS_DIR/home/fifo"
+    run_pmi -n 2 --pmi-trace=/root/fifo "$client" init , finalize
+    expect_status 0
+    [ "$(dd bs=64K iflag=nonblock <&"$reader" 2>/dev/null | grep -c ' [01] [CS] cmd=')" = 16 ] || show_run "a pipe"
+    exec {reader}>&-
+    rm "$HOSTS_DIR/home/fifo"
 }
 
 @test "PMI-2: two threads over one connection, told apart by thrid: what one waits for does not hold up the other" {

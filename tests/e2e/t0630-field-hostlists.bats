@@ -52,6 +52,18 @@ names=(00a 7up n a-1-b c712f6n02 c000712f6n02 w.1.example w.2.example x202312311
     leftovers
 }
 
+@test "named pipes as files: with a writer they are read, without one they are refused" {
+    local fifo=$HOSTS_DIR/home/fifo
+    mkdir -p "$HOSTS_DIR/home/.config/pmi-start"
+    mkfifo "$fifo"
+    printf 'ha\nhb\n' >"$fifo" 3>&- &
+    lists 'ha hb' -f /root/fifo
+    refused "*/root/fifo*: it is a pipe, and nobody writes to it" -f /root/fifo
+    ln -s ../../fifo "$HOSTS_DIR/home/.config/pmi-start/pmi-start.yaml"
+    refused "*pmi-start.yaml: it is a pipe, and nobody writes to it" -H ha
+    rm -r "$HOSTS_DIR/home/.config" "$fifo"
+}
+
 @test "host files without a last newline, with comments, blank lines, tabs, CR, a byte order mark" {
     file 'ha\nhb'
     lists 'ha hb' -f "$HOSTS_DIR/list"
@@ -61,6 +73,8 @@ names=(00a 7up n a-1-b c712f6n02 c000712f6n02 w.1.example w.2.example x202312311
     lists 'ha ha hb ha' -f "$HOSTS_DIR/list"
     file '# nothing\n\n'
     refused "*list*names no host" -f "$HOSTS_DIR/list"
+    lists 'ha hb' -f <(printf 'ha\nhb\n')
+    lists 'ha hb' -f /dev/stdin < <(sleep 1.5 && printf 'ha\nhb\n')
     file 'ha\n\nhb eth0\n'
     refused "*list*line 3*'hb eth0'*" -f "$HOSTS_DIR/list"
     file 'ha\nh\0b\n'
