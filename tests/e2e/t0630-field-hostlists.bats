@@ -128,7 +128,7 @@ names=(00a 7up n a-1-b c712f6n02 c000712f6n02 w.1.example w.2.example x202312311
     expect_line 'rank [01] on h[01] (pid +([0-9])) exited with status 3'
     rm "$HOSTS_DIR/home/out-h0" "$HOSTS_DIR/home/out-h1"
     run_pmi -H root@nowhere true
-    expect_line 'nowhere: login: *'
+    expect_line 'root@nowhere: login: *'
     run_pmi -H 'root@h[0-1]' hostname
     expect_status 0
     [ "$(sort <<<"$output")" = $'h0\nh1' ] || show_run hosts

@@ -254,7 +254,7 @@ class StopKeeper(OnProcess):
 
     def outcomes(self):
         return [Outcome(124, "the time limit of 3 s is over .*",
-                        r"\d+ of \d+ tasks have not ended, giving them up: ranks? .* on .*")]
+                        r"\d+ of \d+ tasks have not ended, giving them up: (ranks? .* on .*|COMMAND)")]
 
 
 @kind
