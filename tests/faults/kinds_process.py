@@ -253,8 +253,11 @@ class StopKeeper(OnProcess):
         return [Outcome(124, "the time limit of 3 s is over .*")]
 
     def outcomes(self):
-        return [Outcome(124, "the time limit of 3 s is over .*",
-                        r"\d+ of \d+ tasks have not ended, giving them up: (ranks? .* on .*|COMMAND)")]
+        right = [Outcome(124, "the time limit of 3 s is over .*",
+                         r"\d+ of \d+ tasks have not ended, giving them up: (ranks? .* on .*|COMMAND)")]
+        if self.role == "own-keeper" and not self.shape.own:  # it has no tasks, and all of them may end in time
+            right.append(UNHARMED)
+        return right
 
 
 @kind

@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1 || size > INPUT_MAX)
         return 0;
     assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) == 0);
-    (void)!write(fd[1], data + 1, size - 1);
+    (void)!send(fd[1], data + 1, size - 1, MSG_NOSIGNAL);
     shutdown(fd[1], SHUT_WR);
     snprintf(fd_is, sizeof(fd_is), "PMI_FD=%d", fd[0]);
     if (pm_open(&pm, env, data[0] % 2 == 1, NULL) == PM_OK)

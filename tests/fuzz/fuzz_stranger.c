@@ -61,7 +61,7 @@ static void to_and_fro(uv_loop_t *loop, struct tls *t, int fd, struct buf *wire,
 
     for (int turn = 0; turn < 8; turn++) {
         if (wire->len > 0)
-            (void)!write(fd, wire->p, wire->len);
+            (void)!send(fd, wire->p, wire->len, MSG_NOSIGNAL); /* it may have hung up */
         wire->len = 0;
         uv_run(loop, UV_RUN_NOWAIT);
         n = recv(fd, in, sizeof(in), MSG_DONTWAIT);
@@ -77,7 +77,7 @@ static void say_in_tls(uv_loop_t *loop, struct tls_ctx *ctx, int fd, struct span
     struct tls *t = tls_new(ctx, false);
     char theirs[sizeof(prologue)];
 
-    assert(t != NULL && write(fd, prologue, sizeof(prologue)) == sizeof(prologue));
+    assert(t != NULL && send(fd, prologue, sizeof(prologue), MSG_NOSIGNAL) == sizeof(prologue));
     uv_run(loop, UV_RUN_NOWAIT);
     assert(recv(fd, theirs, sizeof(theirs), MSG_WAITALL) == sizeof(theirs));
     assert(tls_start(t, &wire, NULL) == 0);
@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     e.c = conn_new(&loop, fd[1], true, ctx, &ops, &e);
     assert(e.c != NULL);
     if (data[0] % 3 == 0)
-        (void)!write(fd[0], what.p, what.n);
+        (void)!send(fd[0], what.p, what.n, MSG_NOSIGNAL);
     else
         say_in_tls(&loop, ctx, fd[0], what);
     uv_run(&loop, UV_RUN_NOWAIT);
