@@ -12,8 +12,8 @@ from shape import address
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOSTS = ("h0", "h1", "h2")
-# A provider that cannot reach another one is taken by the launcher, which says so.
 STRANGERS = r"\d+ connections? of strangers (was|were) dropped during the start"
+# A provider that cannot reach another one is taken by the launcher, which says so.
 MOVED = r"node \d cannot reach its parent node \d .*, taking it at the launcher"
 
 
