@@ -81,6 +81,8 @@ site_script() {
 start_pmi() {
     local name=$1
     shift
+    # At once, not when the process below gets to it: whoever waits for a word would find that of the run before.
+    : >"$BATS_TEST_TMPDIR/$name.out" 2>"$BATS_TEST_TMPDIR/$name.err"
     on login timeout --foreground -s KILL "$RUN_LIMIT" "$pmi_start" "$@" \
         <"${START_INPUT:-/dev/null}" >"$BATS_TEST_TMPDIR/$name.out" 2>"$BATS_TEST_TMPDIR/$name.err" 3>&- &
     started[$name]=$!
@@ -106,6 +108,7 @@ run_pty() {
 start_pty() {
     local out=$BATS_TEST_TMPDIR/$1 script=$2
     shift 2
+    : >"$out"
     on login timeout -s KILL "$RUN_LIMIT" python3 "$BATS_TEST_DIRNAME/pty_run.py" "$script" "$pmi_start" "$@" \
         >"$out" 2>&1 3>&- &
     pty=$!
