@@ -10,7 +10,7 @@
 #include "client/pm.h"
 #include "common/limits.h"
 
-#define PMI_CODE_MAX 14 /* of pmi.h: what a server says of its own is passed on, see pm_code() */
+#define PMI_CODE_MAX 14  /* of pmi.h: what a server says of its own is passed on, see pm_code() */
 #define INPUT_MAX 100000 /* what a socket takes without being read */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
