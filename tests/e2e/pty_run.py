@@ -13,8 +13,9 @@ SCRIPT is a list of steps, separated by ';', done in order while the output is c
     exists:FILE until there is such a file, for a test that looks at something else meanwhile
     touch:FILE  make an empty file, for what waits for it
     size:R,C    make the terminal R rows by C columns
-    raw         until the terminal is raw; `cooked` until it is not
-COMMAND is started by a small shell of ours as a process group of its own in the terminal's foreground, as bash would.
+    raw         until the terminal is raw; `cooked` until it is not, be it after COMMAND has ended
+COMMAND is started by a small shell of ours as a process group of its own in the terminal's foreground, as bash would;
+the shell stays until the end, as the terminal of a session whose leader has gone is nobody's to put right.
 Exits with COMMAND's status, or 128 plus the signal that ended it; with 1 if the terminal is not left as it was found.
 """
 import os
@@ -26,6 +27,7 @@ import termios
 import time
 
 LIMIT = 30.0
+QUIET = 0.2  # s without output after which no more comes; the kernel hands over what was written a little later
 
 
 class Job:
@@ -71,14 +73,28 @@ class Job:
     stopped = False
     typed_at = 0
 
-    def until(self, what, condition):
+    def until(self, what, condition, past_end=False):
+        """Wait for it; what another process does to the terminal may come after the job's end: `past_end`."""
         end = time.monotonic() + LIMIT
         while not condition():
             if time.monotonic() > end:
                 sys.exit(f"pty_run: no {what} within {LIMIT:g} s")
-            if self.status is not None and not self.pump(0):
+            if self.status is not None and not past_end and not self.pump(QUIET):
                 sys.exit(f"pty_run: ended with {self.status} before {what}")
             self.pump(0.05)
+
+    def end(self):
+        """Copy what there is yet, and let the little shell go. Until then the terminal has its session, as it would have."""
+        while self.status is None:
+            self.pump(1.0)
+        while self.pump(QUIET):
+            pass
+        left = termios.tcgetattr(self.tty)
+        os.close(self.control_w)
+        os.waitpid(self.leader, 0)
+        if left != self.found:
+            sys.exit("pty_run: the terminal is not left as it was found")
+        return self.status
 
     def step(self, text):
         name, _, arg = text.strip().partition(":")
@@ -105,7 +121,7 @@ class Job:
             termios.tcsetwinsize(self.tty, tuple(int(n) for n in arg.split(b",")))
         elif name in ("raw", "cooked"):
             wanted = name == "cooked"
-            self.until(name, lambda: bool(termios.tcgetattr(self.tty)[3] & termios.ICANON) == wanted)
+            self.until(name, lambda: bool(termios.tcgetattr(self.tty)[3] & termios.ICANON) == wanted, past_end=wanted)
         elif name == "pause":
             end = time.monotonic() + int(arg) / 1000
             while time.monotonic() < end:
@@ -139,6 +155,8 @@ def shell(argv, order_r, report_w):
             continue
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
         os.write(report_w, str(code).encode())
+        while os.read(order_r, 1):
+            pass
         os._exit(0)
 
 
@@ -147,15 +165,7 @@ def main():
     for text in sys.argv[1].split(";"):
         if text.strip():
             job.step(text)
-    while job.status is None:
-        job.pump(1.0)
-    left = termios.tcgetattr(job.tty)
-    while job.pump(0.05):
-        if os.waitpid(job.leader, os.WNOHANG)[0] != 0:
-            break
-    if left != job.found:
-        sys.exit("pty_run: the terminal is not left as it was found")
-    sys.exit(job.status)
+    sys.exit(job.end())
 
 
 main()
