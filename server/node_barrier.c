@@ -290,27 +290,11 @@ static int entered_below(struct node_job *j, uint32_t place, const struct barrie
     return rc;
 }
 
-void node_barrier_from_child(struct node *n, uint32_t place, struct span body)
-{
-    struct barrier_in b = {.data = SPAN_NONE};
-    struct err err = {0};
-    struct msg_in *m = NULL;
-    struct node_job *j = NULL;
-    int rc = read_message(n, body, &m, &j, &err);
-
-    if (rc == 0 && j != NULL)
-        rc = read_barrier(m, &b, &err);
-    if (rc < 0)
-        node_refuse(n, place, MSG_BARRIER, &err);
-    else if (j != NULL && entered_below(j, place, &b, &err) < 0)
-        refuse(j, &b, place, &err);
-    msg_in_free(m);
-}
-
-static int released(struct node_job *j, const struct barrier_in *b, struct err *err)
+static int released(struct node_job *j, uint32_t from, const struct barrier_in *b, struct err *err)
 {
     int rc = b->data.n > 0 ? kvs_append(j->kvs, 0, b->data, err) : 0;
 
+    (void)from; /* there is one parent */
     for (uint32_t i = 0; rc == 0 && b->more && i < j->node->kid_count; i++) {
         struct barrier_out o = {.id = &b->id, .round = b->round, .edge = i + 1, .whole = false};
 
@@ -321,7 +305,9 @@ static int released(struct node_job *j, const struct barrier_in *b, struct err *
     return rc;
 }
 
-void node_release_from_parent(struct node *n, struct span body)
+typedef int take_fn(struct node_job *j, uint32_t from, const struct barrier_in *b, struct err *err);
+
+static void on_message(struct node *n, uint32_t from, enum msg_type type, struct span body, take_fn *take)
 {
     struct barrier_in b = {.data = SPAN_NONE};
     struct err err = {0};
@@ -332,10 +318,20 @@ void node_release_from_parent(struct node *n, struct span body)
     if (rc == 0 && j != NULL)
         rc = read_barrier(m, &b, &err);
     if (rc < 0)
-        node_refuse(n, FAULT_PARENT, MSG_RELEASE, &err);
-    else if (j != NULL && released(j, &b, &err) < 0)
-        refuse(j, &b, FAULT_PARENT, &err);
+        node_refuse(n, from, type, &err);
+    else if (j != NULL && take(j, from, &b, &err) < 0)
+        refuse(j, &b, from, &err);
     msg_in_free(m);
+}
+
+void node_barrier_from_child(struct node *n, uint32_t place, struct span body)
+{
+    on_message(n, place, MSG_BARRIER, body, entered_below);
+}
+
+void node_release_from_parent(struct node *n, struct span body)
+{
+    on_message(n, FAULT_PARENT, MSG_RELEASE, body, released);
 }
 
 int node_barriers_setup(struct node_job *j)

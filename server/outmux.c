@@ -197,26 +197,37 @@ static int emit(struct outmux *m, uint32_t task, bool is_err, struct span text, 
 
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 
-/* Each line of `text` with the rank before it; a last one without newline gets one. */
-static int emit_labelled(struct outmux *m, uint32_t task, bool is_err, struct span text)
+/* Each line of `text` with `before` and `after` around it. What is left behind the last newline is a line too, ended
+ * only where `ended`. */
+static int add_lines(struct buf *b, struct span text, const char *before, const char *after, bool ended)
 {
-    struct outmux_task who;
-    struct buf b;
     int rc = 0;
 
-    m->conf.describe(task, &who, m->arg);
-    buf_init(&b, 0);
     for (size_t at = 0; rc == 0 && at < text.n;) {
         const char *nl = memchr(text.p + at, '\n', text.n - at);
         size_t n = nl == NULL ? text.n - at : (size_t)(nl - text.p) - at;
 
-        rc = buf_printf(&b, "%s: ", who.rank);
+        rc = buf_add_str(b, before);
         if (rc == 0)
-            rc = buf_add(&b, text.p + at, n);
-        if (rc == 0)
-            rc = buf_add(&b, "\n", 1);
+            rc = buf_add(b, text.p + at, n);
+        if (rc == 0 && (nl != NULL || ended))
+            rc = buf_add_str(b, after);
         at += n + (nl != NULL);
     }
+    return rc;
+}
+
+static int emit_labelled(struct outmux *m, uint32_t task, bool is_err, struct span text)
+{
+    struct outmux_task who;
+    char label[sizeof(who.rank) + 2];
+    struct buf b;
+    int rc;
+
+    m->conf.describe(task, &who, m->arg);
+    (void)snprintf(label, sizeof(label), "%s: ", who.rank);
+    buf_init(&b, 0);
+    rc = add_lines(&b, text, label, "\n", true);
     if (rc == 0)
         rc = emit(m, task, is_err, buf_span(&b), text.n);
     buf_done(&b);
@@ -227,18 +238,10 @@ static int emit_labelled(struct outmux *m, uint32_t task, bool is_err, struct sp
 static int emit_crlf(struct outmux *m, uint32_t task, bool is_err, struct span text)
 {
     struct buf b;
-    int rc = 0;
+    int rc;
 
     buf_init(&b, 0);
-    for (size_t at = 0; rc == 0 && at < text.n;) {
-        const char *nl = memchr(text.p + at, '\n', text.n - at);
-        size_t n = nl == NULL ? text.n - at : (size_t)(nl - text.p) - at;
-
-        rc = buf_add(&b, text.p + at, n);
-        if (rc == 0 && nl != NULL)
-            rc = buf_add(&b, "\r\n", 2);
-        at += n + (nl != NULL);
-    }
+    rc = add_lines(&b, text, "", "\r\n", false);
     if (rc == 0)
         rc = emit(m, task, is_err, buf_span(&b), text.n);
     buf_done(&b);
