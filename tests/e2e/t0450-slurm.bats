@@ -298,3 +298,30 @@ resume() {
 }
 
 no_keeper() { [ -z "$(keepers "$1")" ]; }
+
+@test "a terminal for a rank within an allocation, its size, Ctrl-C and its status" {
+    local script
+    # shellcheck disable=SC2016 # for the shell on the terminal
+    script='size:33,101;wait:$ ;raw;type:hostname && stty size\n;wait:33 101;type:sed -u s/^/got:/\n;type:hello\n;wait:got:hello;type:^C;next:$ ;type:echo "<$?>"\n;wait:<130>;type:exit 7\n'
+    run on login timeout -s KILL "$RUN_LIMIT" python3 "$BATS_TEST_DIRNAME/pty_run.py" "$script" \
+        salloc --quiet -N4 "$pmi_start" --pty env PS1='$ ' TERM=dumb HISTFILE= bash --norc --noprofile -i
+    [ "$status" = 7 ] || show_run "status $status"
+    [[ $output == *$'\nh0\r'* ]] || show_run "not on h0"
+    nothing_left
+}
+
+@test "a task may use the CPUs that the allocation has on its node, whatever the launcher may" {
+    local mask='grep Cpus_allowed_list: /proc/self/status | cut -f2' all slurmd
+    all=$(on h0 sh -c "$mask")
+    [[ $all == *[,-]* ]] || skip "there is one CPU"
+    slurmd=$(cat "$HOSTS_DIR/slurm/pid/slurmd-h1")
+    on h1 taskset -p -c "${all%%[,-]*}" "$slurmd"
+    run --separate-stderr on login timeout -s KILL "$RUN_LIMIT" taskset -c "${all##*[,-]}" \
+        salloc --quiet -N3 "$pmi_start" sh -c "echo \$(hostname) \$($mask)" </dev/null
+    on h1 taskset -p -c "$all" "$slurmd"
+    expect_status 0
+    [ "$(sort <<<"$output")" = "h0 $all
+h1 ${all%%[,-]*}
+h2 $all" ] || show_run "not the masks of the nodes"
+    nothing_left
+}
