@@ -119,6 +119,8 @@ int alloc_decide(struct conf *conf, char *const *envp, struct err *err)
     if (!is_asked_for(conf))
         return 0;
     rc = conf->bootstrap == BOOT_SLURM ? alloc_slurm(envp, &a, &why) : read_any(envp, &a, &why);
+    if (rc == 0 && a.kind == ALLOC_NONE && conf->bootstrap != BOOT_SLURM && conf->hosts == NULL)
+        rc = alloc_flux_instance(envp, &a, &why);
     if (rc == -EINVAL && conf->bootstrap == BOOT_AUTO) {
         if (conf->hosts != NULL) /* not known to be in any: so there is a login */
             return 0;

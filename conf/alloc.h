@@ -44,6 +44,8 @@ int alloc_sge(char *const *envp, struct alloc *out, struct err *err);
 
 /* Always ALLOC_NONE: the only task of a job of Flux's has this machine alone; one of several is refused. */
 int alloc_flux(char *const *envp, struct alloc *out, struct err *err);
+/* The instance of FLUX_URI, outside its jobs. Asks the command `flux` that is in PATH, for 10 s at most. */
+int alloc_flux_instance(char *const *envp, struct alloc *out, struct err *err);
 
 enum alloc_format {
     ALLOC_REPEATED, /* a host a line, once for each slot */

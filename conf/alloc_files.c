@@ -268,18 +268,3 @@ int alloc_sge(char *const *envp, struct alloc *out, struct err *err)
     }
     return finish(&a, ALLOC_SGE, job, "PE_HOSTFILE", rc, out, err);
 }
-
-int alloc_flux(char *const *envp, struct alloc *out, struct err *err)
-{
-    const char *job, *size;
-    int rc = job_and(envp, "FLUX_JOB_ID", "FLUX_JOB_SIZE", &job, &size, err);
-
-    (void)out;
-    if (rc < 0 || job == NULL || strcmp(size, "1") == 0)
-        return rc;
-    return err_set(
-        err, -EINVAL,
-        "FLUX_JOB_SIZE is '%s': each of the tasks of this job of Flux would start the whole run; say flux run -n1, "
-        "or within flux alloc: pmi-start -H \"$(flux hostlist local)\"",
-        quoted(span_of(size)).text);
-}

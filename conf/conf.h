@@ -16,7 +16,7 @@
 #include "common/hostlist.h"
 
 enum boot_method { BOOT_AUTO, BOOT_LOCAL, BOOT_RSH, BOOT_MANUAL, BOOT_SLURM };
-enum alloc_kind { ALLOC_NONE, ALLOC_SLURM, ALLOC_PBS, ALLOC_LSF, ALLOC_SGE };
+enum alloc_kind { ALLOC_NONE, ALLOC_SLURM, ALLOC_PBS, ALLOC_LSF, ALLOC_SGE, ALLOC_FLUX };
 enum map_order { MAP_BLOCK, MAP_CYCLIC };
 enum attach_mode { ATTACH_AUTO, ATTACH_YES, ATTACH_NO };
 /* How tasks reach their provider; bits. Under --serve COMMAND does not, and its ranks come from elsewhere. */

@@ -89,6 +89,54 @@ calls() { sort "$dir/calls" 2>/dev/null | cut -d' ' -f1 | paste -sd,; }
     leftovers
 }
 
+# flux SCRIPT: a stand-in for the command
+flux() {
+    printf '#!/bin/sh\n%s\n' "$1" >"$dir/flux"
+    chmod 755 "$dir/flux"
+}
+
+@test "Flux: the hosts of the instance's brokers, by ssh" {
+    local within=(FLUX_URI=local:///run/f/local-0 PATH="$dir:$PATH")
+    # shellcheck disable=SC2016 # for the stand-in
+    flux '[ "$*" = "getattr hostlist" ] && echo "h[0-2]"'
+    placed '0 h0,1 h1,2 h2' "${within[@]}" --
+    placed '0 h0,1 h1,2 h2' "${within[@]}" -- --bootstrap=rsh
+    placed '0 h2' "${within[@]}" -- -H h2
+    flux 'echo "h1,h0,h1,h2"'
+    placed '0 h1,1 h1,2 h0,3 h2' "${within[@]}" --
+    run_env "${within[@]}" -- --print-hosts=folded
+    [ "$output" = "h[1,0,2]" ] || show_run "not the hosts"
+    # In a job of one task this machine is all there is; --bootstrap=local asks nobody.
+    placed '0 login' "${within[@]}" FLUX_JOB_ID=f1 FLUX_JOB_SIZE=1 --
+    flux 'echo called >&2; exit 1'
+    placed '0 login' "${within[@]}" -- --bootstrap=local
+    placed '0 h1' "${within[@]}" -- -H h1
+}
+
+@test "Flux: an instance that does not answer, or not with hosts, is refused" {
+    local within=(FLUX_URI=local:///run/f/local-0 PATH="$dir:$PATH")
+    flux 'echo "flux-getattr: ERROR: broker: Connection refused" >&2; exit 1'
+    run_env "${within[@]}" -- touch /tmp/ran
+    expect_status 2
+    expect_line "FLUX_URI is set, but flux getattr hostlist fails: 'flux-getattr: ERROR: broker: Connection refused' (--bootstrap=local *)"
+    flux 'echo "h[0-"'
+    run_env "${within[@]}" -- touch /tmp/ran
+    expect_status 2
+    expect_line "FLUX_URI is set, and flux getattr hostlist says: *h?0-*"
+    flux 'exit 0'
+    run_env "${within[@]}" -- touch /tmp/ran
+    expect_status 2
+    expect_line "FLUX_URI is set, and flux getattr hostlist says: *"
+    rm "$dir/flux"
+    run_env "${within[@]}" -- touch /tmp/ran
+    expect_status 2
+    expect_line "FLUX_URI is set, but flux getattr hostlist fails: *flux: not found*"
+    run_env "${within[@]}" FLUX_PROXY_REMOTE=there -- touch /tmp/ran
+    expect_status 2
+    expect_line "FLUX_URI is of an instance elsewhere, as FLUX_PROXY_REMOTE is set *"
+    leftovers
+}
+
 @test "an agent that fails, and a task that does" {
     agent blaunch -n
     run_env LSB_JOBID=7 LSB_MCPU_HOSTS='h0 1 h2 1' PATH="$dir:$PATH" -- sh -c 'test $PMI_RANK = 0 || exit 5; sleep 30'
