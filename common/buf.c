@@ -13,14 +13,32 @@ void buf_init(struct buf *b, size_t max)
 
 void buf_done(struct buf *b)
 {
+    if (b->secret && b->p != NULL)
+        explicit_bzero(b->p, b->cap);
     free(b->p);
-    *b = (struct buf){.max = b->max};
+    *b = (struct buf){.max = b->max, .secret = b->secret};
+}
+
+/* As realloc() does, but that of what it leaves nothing stays. */
+static int resize(struct buf *b, size_t cap)
+{
+    char *p = b->secret ? malloc(cap) : realloc(b->p, cap);
+
+    if (p == NULL)
+        return -ENOMEM;
+    if (b->secret && b->p != NULL) {
+        memcpy(p, b->p, b->len);
+        explicit_bzero(b->p, b->cap);
+        free(b->p);
+    }
+    b->p = p;
+    b->cap = cap;
+    return 0;
 }
 
 int buf_reserve(struct buf *b, size_t more)
 {
     size_t need = b->len + more, cap = b->cap ? b->cap : 64;
-    char *p;
 
     if (need < more)
         return -ENOMEM;
@@ -30,12 +48,7 @@ int buf_reserve(struct buf *b, size_t more)
         return 0;
     while (cap < need)
         cap = cap > ((size_t)-1) / 2 ? need : cap * 2;
-    p = realloc(b->p, cap);
-    if (p == NULL)
-        return -ENOMEM;
-    b->p = p;
-    b->cap = cap;
-    return 0;
+    return resize(b, cap);
 }
 
 int buf_add(struct buf *b, const void *data, size_t len)
@@ -69,14 +82,8 @@ int buf_printf(struct buf *b, const char *fmt, ...)
     if (rc < 0)
         return rc;
     /* vsnprintf writes a terminator too, which is not part of the content and must not count against max. */
-    if (b->cap - b->len <= (size_t)n) {
-        char *p = realloc(b->p, b->cap + 1);
-
-        if (p == NULL)
-            return -ENOMEM;
-        b->p = p;
-        b->cap++;
-    }
+    if (b->cap - b->len <= (size_t)n && resize(b, b->cap + 1) < 0)
+        return -ENOMEM;
     va_start(ap, fmt);
     vsnprintf(b->p + b->len, (size_t)n + 1, fmt, ap);
     va_end(ap);
@@ -118,14 +125,8 @@ void buf_drop(struct buf *b, size_t len)
 
 const char *buf_str(struct buf *b)
 {
-    if (b->cap <= b->len) {
-        char *p = realloc(b->p, b->len + 1);
-
-        if (p == NULL)
-            return NULL;
-        b->p = p;
-        b->cap = b->len + 1;
-    }
+    if (b->cap <= b->len && resize(b, b->len + 1) < 0)
+        return NULL;
     b->p[b->len] = '\0';
     return b->p;
 }

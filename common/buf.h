@@ -6,6 +6,7 @@
 #ifndef COMMON_BUF_H
 #define COMMON_BUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "common/span.h"
 
@@ -13,7 +14,8 @@ struct buf {
     char *p;
     size_t len;
     size_t cap;
-    size_t max; /* most bytes it may hold; 0: no limit */
+    size_t max;  /* most bytes it may hold; 0: no limit */
+    bool secret; /* may hold a key: memory is wiped before it is given back */
 };
 
 void buf_init(struct buf *b, size_t max);

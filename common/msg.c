@@ -87,7 +87,8 @@ struct msg_out {
     msgpack_sbuffer bytes;
     msgpack_packer pk;
     uint32_t count; /* of pairs */
-    int rc;         /* the first failure; nothing is written after it */
+    bool secret;
+    int rc; /* the first failure; nothing is written after it */
 };
 
 struct msg_out *msg_out_new(void)
@@ -108,6 +109,8 @@ void msg_out_free(struct msg_out *m)
 {
     if (m == NULL)
         return;
+    if (m->secret && m->bytes.data != NULL)
+        explicit_bzero(m->bytes.data, m->bytes.size);
     msgpack_sbuffer_destroy(&m->bytes);
     free(m);
 }
@@ -169,6 +172,12 @@ void msg_put_bin(struct msg_out *m, const char *key, struct span bytes)
 {
     if (bytes.p != NULL && put_key(m, key) && has_room(m, bytes.n))
         note(m, msgpack_pack_bin_with_body(&m->pk, bytes.p, bytes.n));
+}
+
+void msg_put_secret(struct msg_out *m, const char *key, struct span bytes)
+{
+    m->secret = true;
+    msg_put_bin(m, key, bytes);
 }
 
 /* Every element takes a byte or more, so a count over the room left can be refused at once. */

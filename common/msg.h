@@ -76,6 +76,8 @@ void msg_put_i64(struct msg_out *m, const char *key, int64_t v);
 void msg_put_bool(struct msg_out *m, const char *key, bool v);
 void msg_put_str(struct msg_out *m, const char *key, const char *s);     /* NULL: left out */
 void msg_put_bin(struct msg_out *m, const char *key, struct span bytes); /* p NULL: left out */
+/* A key: the message is wiped at free. It must be a small one (8 KiB), as where it grows copies stay behind. */
+void msg_put_secret(struct msg_out *m, const char *key, struct span bytes);
 void msg_put_strv(struct msg_out *m, const char *key, char *const *v, size_t count);
 void msg_put_u32v(struct msg_out *m, const char *key, const uint32_t *v, size_t count);
 /* The finished body, lent until msg_out_free(). 0, -ENOMEM or -E2BIG (over MESSAGE_MAX). */

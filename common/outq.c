@@ -29,6 +29,7 @@ static void pop(struct outq *q, unsigned i)
     if (m->next == NULL)
         q->kind[i].tail = &q->kind[i].head;
     q->kind[i].bytes -= sizeof(*m) + m->len;
+    explicit_bzero(m, sizeof(*m) + m->len); /* it may have been the key of the run; costs less than encrypting it did */
     free(m);
 }
 

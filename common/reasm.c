@@ -6,6 +6,12 @@ void reasm_init(struct reasm *r, uint32_t body_max)
     *r = (struct reasm){.body_max = body_max};
     buf_init(&r->part[0].body, MESSAGE_MAX);
     buf_init(&r->part[1].body, MESSAGE_MAX);
+    reasm_set_secret(r, true);
+}
+
+void reasm_set_secret(struct reasm *r, bool secret)
+{
+    r->bytes.secret = r->part[0].body.secret = r->part[1].body.secret = secret;
 }
 
 void reasm_done(struct reasm *r)

@@ -24,6 +24,9 @@ struct reasm {
 void reasm_init(struct reasm *r, uint32_t body_max);
 void reasm_done(struct reasm *r);
 
+/* What comes in may hold a key, as it may from the beginning on: see struct buf. */
+void reasm_set_secret(struct reasm *r, bool secret);
+
 /* 1: a message, `body` is lent until the next call on `r`; 0: more bytes are needed; -EPROTO: not such a stream, or a
  * message over MESSAGE_MAX; -ENOMEM. */
 int reasm_next(struct reasm *r, unsigned *type, struct span *body, struct err *err);

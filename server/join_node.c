@@ -469,6 +469,9 @@ uint64_t join_node_all_in(struct join_node *j)
         listener_close(j->listener);
         j->listener = NULL;
     }
+    tls_ctx_forget(j->ctx);
+    if (j->run_ctx != NULL)
+        tls_ctx_forget(j->run_ctx);
     return s.crowded + s.rejected;
 }
 

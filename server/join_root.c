@@ -10,6 +10,7 @@
 #include "common/strv.h"
 #include "common/topology.h"
 #include "config.h"
+#include "server/expected.h"
 #include "server/join_send.h"
 #include "server/tree.h"
 
@@ -34,26 +35,22 @@ struct seat {
     bool wired, sent;    /* its place message went out */
 };
 
-struct expected {
-    uint32_t node, run;
-    char key[TLS_KEY_TEXT + 1];
-};
-
 struct join_root {
     const struct join_root_ops *ops; /* lent */
     void *arg;
     struct links *links; /* lent */
+    struct tls_ctx *ctx; /* shared, counted */
     struct listener *listener;
     struct guest *guests;
     uint32_t count, taken, wired; /* places, root included */
     unsigned fanout;
     bool by_index, closing;
+    bool stopped; /* nobody is let in any more, and the key of the run is wiped */
     struct seat *seat;
     uint32_t *parent, *node, *node_of_index;
     bool *joined; /* [node] of the highest node + 1 */
     uint32_t node_max;
-    struct expected *expected;
-    size_t expected_count, expected_cap;
+    struct expected expected;
     uint8_t run_key[TLS_PSK_MIN];
 };
 
@@ -85,12 +82,13 @@ static void join_free(struct join_root *j)
     for (uint32_t i = 0; j->seat != NULL && i < j->count; i++)
         strv_free(j->seat[i].addrs);
     tls_wipe(j->run_key, sizeof(j->run_key));
+    tls_ctx_unref(j->ctx);
     free(j->seat);
     free(j->parent);
     free(j->node);
     free(j->node_of_index);
     free(j->joined);
-    free(j->expected);
+    expected_done(&j->expected);
     free(j);
 }
 
@@ -206,7 +204,7 @@ static int send_welcome(struct join_root *j, struct guest *g)
         msg_put_u64(m, "node", j->seat[g->place].node);
         msg_put_u64(m, "fanout", j->fanout);
         msg_put_u64(m, "kids", topo_child_count(g->place, j->fanout, j->count));
-        msg_put_bin(m, "run_key", (struct span){(char *)j->run_key, sizeof(j->run_key)});
+        msg_put_secret(m, "run_key", (struct span){(char *)j->run_key, sizeof(j->run_key)});
     }
     return join_send(g->conn, MSG_WELCOME, m);
 }
@@ -236,6 +234,10 @@ static void guest_join(struct guest *g, uint32_t node)
             refuse(g, "this node has joined already");
         return;
     }
+    if (j->stopped) {
+        refuse(g, "the start is over");
+        return;
+    }
     place = ++j->taken;
     g->place = place;
     j->joined[node] = true;
@@ -255,19 +257,11 @@ static void guest_join(struct guest *g, uint32_t node)
         send_place(j, place);
 }
 
-static const struct expected *find_key(const struct join_root *j, const char *key)
-{
-    for (size_t i = 0; i < j->expected_count; i++)
-        if (strcmp(j->expected[i].key, key) == 0)
-            return &j->expected[i];
-    return NULL;
-}
-
 /* Who is it? Joins it, or holds it until its key line comes. */
 static void guest_identify(struct guest *g)
 {
     struct join_root *j = g->owner;
-    const struct expected *e;
+    int64_t node;
 
     if (j->by_index) {
         if (g->index >= j->count - 1)
@@ -276,9 +270,9 @@ static void guest_identify(struct guest *g)
             guest_join(g, j->node_of_index[g->index]);
         return;
     }
-    e = find_key(j, conn_peer_key(g->conn));
-    if (e != NULL) {
-        guest_join(g, e->node);
+    node = expected_find(&j->expected, conn_peer_key(g->conn));
+    if (node >= 0) {
+        guest_join(g, (uint32_t)node);
         return;
     }
     g->held = true; /* the conn's own limit for strangers ends this */
@@ -401,6 +395,7 @@ int join_root_open(uv_loop_t *loop, const struct join_root_conf *conf, const str
     j->wired = 1;
     j->fanout = conf->fanout;
     j->by_index = conf->by_index;
+    j->ctx = tls_ctx_ref(conf->ctx);
     tls_random(j->run_key, sizeof(j->run_key));
     if (alloc_tables(j, conf) < 0) {
         join_free(j);
@@ -430,28 +425,16 @@ uint16_t join_root_port(const struct join_root *j)
     return listener_port(j->listener);
 }
 
-int join_root_expect(struct join_root *j, uint32_t node, uint32_t run, const char *key)
+int join_root_expect(struct join_root *j, uint32_t node, const char *key)
 {
-    struct expected *e;
+    int rc = expected_add(&j->expected, node, key);
 
-    if (j->expected_count == j->expected_cap) {
-        size_t cap = j->expected_cap ? j->expected_cap * 2 : 64;
-
-        e = realloc(j->expected, cap * sizeof(*e));
-        if (e == NULL)
-            return -ENOMEM;
-        j->expected = e;
-        j->expected_cap = cap;
-    }
-    e = &j->expected[j->expected_count++];
-    *e = (struct expected){.node = node, .run = run};
-    memcpy(e->key, key, strnlen(key, TLS_KEY_TEXT));
-    for (struct guest *g = j->guests, *next; g != NULL; g = next) {
+    for (struct guest *g = j->guests, *next; rc == 0 && g != NULL; g = next) {
         next = g->next;
-        if (g->held && strcmp(conn_peer_key(g->conn), e->key) == 0)
+        if (g->held && strcmp(conn_peer_key(g->conn), key) == 0)
             guest_join(g, node);
     }
-    return 0;
+    return rc;
 }
 
 void join_root_msg(struct join_root *j, uint32_t place, unsigned type, struct span body)
@@ -484,6 +467,9 @@ struct strangers join_root_stop(struct join_root *j)
         listener_close(j->listener);
         j->listener = NULL;
     }
+    j->stopped = true;
+    tls_wipe(j->run_key, sizeof(j->run_key));
+    tls_ctx_forget(j->ctx);
     return s;
 }
 

@@ -49,7 +49,7 @@ int join_root_open(uv_loop_t *loop, const struct join_root_conf *conf, const str
 uint16_t join_root_port(const struct join_root *j);
 
 /* Whoever shows `key` is `node`. */
-int join_root_expect(struct join_root *j, uint32_t node, uint32_t run, const char *key);
+int join_root_expect(struct join_root *j, uint32_t node, const char *key);
 /* A message of a child of the root that belongs to the wire-up (MSG_LISTENING). */
 void join_root_msg(struct join_root *j, uint32_t place, unsigned type, struct span body);
 
@@ -60,7 +60,8 @@ const uint32_t *join_root_nodes(const struct join_root *j);
 /* At any time: who has been given this place; -1: nobody. */
 int64_t join_root_node_at(const struct join_root *j, uint32_t place);
 
-/* Stop listening (all are wired, or the start failed): how many strangers there were. Again: none. */
+/* Let nobody in any more (all are wired, or the start failed): stop listening, and wipe the keys with which one could
+ * join, those of the context too. How many strangers were there? Again: none. */
 struct strangers join_root_stop(struct join_root *j);
 void join_root_close(struct join_root *j); /* memory goes with the loop's close callbacks */
 

@@ -38,6 +38,7 @@ static void tear_down(struct launcher *l)
     boot_close(l->boot);
     l->boot = NULL;
     join_root_close(l->join);
+    l->join = NULL;
     node_close(l->node);
     root_close(l->root);
     spawner_close(l->spawner);
@@ -62,10 +63,10 @@ void launcher_finish(struct launcher *l, int status)
     l->closing = true;
     l->status = status;
     terminal_set_raw(&l->terminal, false);
-    links_finish(l->links, true);
     if (l->join != NULL)
         (void)join_root_stop(l->join);
     uv_timer_start(&l->last, on_last, LAST_MS, 0);
+    links_finish(l->links, true); /* where there is none this tears all down */
     check_end(l);
 }
 

@@ -76,8 +76,9 @@ static void boot_on_key(uint32_t node, uint32_t run, uint32_t index, const char 
 {
     struct launcher *l = arg;
 
+    (void)run;
     (void)index;
-    if (l->join != NULL && join_root_expect(l->join, node, run, key) < 0)
+    if (l->join != NULL && join_root_expect(l->join, node, key) < 0)
         log_error("out of memory");
 }
 

@@ -55,18 +55,21 @@ static int write_wire(struct conn *c)
 static int encrypt(struct conn *c, struct err *err)
 {
     char stage[STAGE_MAX];
+    size_t used = 0;
+    int rc = 0;
 
     while (c->wire.len - c->wire_off < LINK_AHEAD) {
         size_t n = outq_fill(&c->out, stage, sizeof(stage));
-        int rc;
 
         if (n == 0)
             break;
+        used = MAX(used, n);
         rc = tls_send(c->tls, (struct span){stage, n}, &c->wire, err);
         if (rc < 0)
-            return rc;
+            break;
     }
-    return 0;
+    tls_wipe(stage, used);
+    return rc;
 }
 
 /* Move on as far as the socket takes it. 0, 1: it is full, or < 0. */
@@ -188,6 +191,8 @@ static void deliver_all(struct conn *c)
     }
     if (c->state != CONN_UP)
         return;
+    if (c->trusted && !reasm_is_midway(&c->in))
+        reasm_set_secret(&c->in, false); /* the key of the run, if it came, was with what made us trust it */
     if (rc >= 0 && is_over(c))
         rc = err_set(&why, -E2BIG, "more than %d bytes before it was accepted", PREAUTH_BYTES_MAX);
     if (rc < 0)

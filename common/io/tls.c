@@ -9,22 +9,25 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <stdlib.h>
+#include "common/io/keypair.h"
 #include "common/util.h"
 
-#define HASH_BYTES 32
+#define HASH_BYTES KEYPAIR_HASH
 #define RECORD_MAX 16384
 #define RECORD_EXTRA 64 /* header, tag and content type of a record, generously */
 
 static const unsigned char psk_suite[2] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
-static const char psk_identity[] = "pmi-start";
+static const char psk_identity[] = KEYPAIR_NAME;
 
 struct tls_ctx {
     unsigned refs;
     SSL_CTX *ssl_ctx;
     BIO_METHOD *method;
+    struct keypair pair; /* given to each connection, which drops it when its handshake is over */
     char key[TLS_KEY_TEXT + 1];
     char pin[TLS_KEY_TEXT + 1]; /* "": any certificate */
     bool is_psk;
+    bool forgotten;
     uint8_t psk[HASH_BYTES];
 };
 
@@ -98,21 +101,6 @@ static int openssl_failed(struct err *err, const char *what)
     return rc;
 }
 
-static int fingerprint(const X509 *cert, char out[TLS_KEY_TEXT + 1])
-{
-    unsigned char hash[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
-
-    if (!X509_digest(cert, EVP_sha256(), hash, &len) || len != HASH_BYTES)
-        return -EIO;
-    for (unsigned i = 0; i < len; i++) {
-        out[2 * i] = "0123456789abcdef"[hash[i] >> 4];
-        out[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
-    }
-    out[TLS_KEY_TEXT] = '\0';
-    return 0;
-}
-
 /* Stands for all of OpenSSL's chain checks: a key is known by its fingerprint or not at all. */
 static int on_cert(X509_STORE_CTX *store, void *arg)
 {
@@ -121,7 +109,7 @@ static int on_cert(X509_STORE_CTX *store, void *arg)
     struct tls *t = SSL_get_app_data(ssl);
 
     (void)arg;
-    if (!t->ctx->is_psk && cert != NULL && fingerprint(cert, t->peer_key) == 0 &&
+    if (!t->ctx->is_psk && cert != NULL && keypair_fingerprint(cert, t->peer_key) == 0 &&
         (t->ctx->pin[0] == '\0' || strcmp(t->ctx->pin, t->peer_key) == 0))
         return 1;
     t->wrong_key = true;
@@ -132,7 +120,7 @@ static int on_cert(X509_STORE_CTX *store, void *arg)
 static SSL_SESSION *psk_session(SSL *ssl)
 {
     const struct tls *t = SSL_get_app_data(ssl);
-    SSL_SESSION *s = SSL_SESSION_new();
+    SSL_SESSION *s = t->ctx->forgotten ? NULL : SSL_SESSION_new();
 
     if (s != NULL && SSL_SESSION_set1_master_key(s, t->ctx->psk, sizeof(t->ctx->psk)) &&
         SSL_SESSION_set_cipher(s, SSL_CIPHER_find(ssl, psk_suite)) &&
@@ -174,7 +162,7 @@ static int ctx_setup(struct tls_ctx *ctx)
     if (s == NULL || ctx->method == NULL)
         return -ENOMEM;
     SSL_CTX_set_mode(s, SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_options(s, SSL_OP_NO_TICKET);
+    SSL_CTX_set_options(s, SSL_OP_NO_TICKET | SSL_OP_CLEANSE_PLAINTEXT); /* the run key comes in as plaintext */
     SSL_CTX_set_session_cache_mode(s, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_verify(s, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     SSL_CTX_set_cert_verify_callback(s, on_cert, NULL);
@@ -204,29 +192,9 @@ static struct tls_ctx *ctx_alloc(bool is_psk, struct err *err)
     return NULL;
 }
 
-static X509 *self_sign(EVP_PKEY *key)
-{
-    X509 *x = X509_new();
-    X509_NAME *name = x ? X509_get_subject_name(x) : NULL;
-    uint32_t serial;
-
-    tls_random(&serial, sizeof(serial));
-    if (name != NULL && X509_set_version(x, X509_VERSION_3) &&
-        ASN1_INTEGER_set(X509_get_serialNumber(x), (long)(serial >> 1)) &&
-        ASN1_TIME_set_string(X509_getm_notBefore(x), "20000101000000Z") &&
-        ASN1_TIME_set_string(X509_getm_notAfter(x), "20991231235959Z") &&
-        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)psk_identity, -1, -1, 0) &&
-        X509_set_issuer_name(x, name) && X509_set_pubkey(x, key) && X509_sign(x, key, EVP_sha256()))
-        return x;
-    X509_free(x);
-    return NULL;
-}
-
 int tls_ctx_new_cert(struct tls_ctx **out, const char *pin, struct err *err)
 {
     struct tls_ctx *ctx;
-    EVP_PKEY *key;
-    X509 *cert;
     int rc = 0;
 
     if (pin != NULL && (strlen(pin) != TLS_KEY_TEXT || strspn(pin, "0123456789abcdef") != TLS_KEY_TEXT))
@@ -236,13 +204,8 @@ int tls_ctx_new_cert(struct tls_ctx **out, const char *pin, struct err *err)
         return -ENOMEM;
     if (pin != NULL)
         memcpy(ctx->pin, pin, TLS_KEY_TEXT);
-    key = EVP_EC_gen("P-256");
-    cert = key ? self_sign(key) : NULL;
-    if (cert == NULL || !SSL_CTX_use_certificate(ctx->ssl_ctx, cert) || !SSL_CTX_use_PrivateKey(ctx->ssl_ctx, key) ||
-        fingerprint(cert, ctx->key) < 0)
+    if (!keypair_make(&ctx->pair) || keypair_fingerprint(ctx->pair.cert, ctx->key) < 0)
         rc = openssl_failed(err, "cannot make a key pair");
-    X509_free(cert);
-    EVP_PKEY_free(key);
     if (rc < 0)
         tls_ctx_unref(ctx);
     else
@@ -281,10 +244,18 @@ void tls_ctx_unref(struct tls_ctx *ctx)
 {
     if (ctx == NULL || --ctx->refs > 0)
         return;
+    tls_ctx_forget(ctx);
     SSL_CTX_free(ctx->ssl_ctx);
     BIO_meth_free(ctx->method);
     tls_wipe(ctx, sizeof(*ctx));
     free(ctx);
+}
+
+void tls_ctx_forget(struct tls_ctx *ctx)
+{
+    ctx->forgotten = true;
+    tls_wipe(ctx->psk, sizeof(ctx->psk));
+    keypair_done(&ctx->pair);
 }
 
 const char *tls_ctx_key(const struct tls_ctx *ctx)
@@ -300,9 +271,10 @@ struct tls *tls_new(struct tls_ctx *ctx, bool server)
     if (t == NULL)
         return NULL;
     t->ssl = SSL_new(ctx->ssl_ctx);
-    bio = t->ssl ? BIO_new(ctx->method) : NULL;
+    bio = t->ssl && (ctx->is_psk || keypair_use(&ctx->pair, t->ssl)) ? BIO_new(ctx->method) : NULL;
     if (bio == NULL) {
         SSL_free(t->ssl);
+        ERR_clear_error();
         free(t);
         return NULL;
     }
@@ -380,6 +352,17 @@ static int leave(struct tls *t, int rc)
     return rc;
 }
 
+/* What only the handshake needed. What OpenSSL has derived from it stays until SSL_free(). */
+static void drop_key(SSL *ssl)
+{
+    static const unsigned char nothing[HASH_BYTES];
+    SSL_SESSION *s = SSL_get_session(ssl);
+
+    SSL_certs_clear(ssl);
+    if (s != NULL)
+        (void)SSL_SESSION_set1_master_key(s, nothing, sizeof(nothing)); /* TLS 1.3 keeps the pre-shared key there */
+}
+
 static int read_all(struct tls *t, struct buf *plain, struct err *err)
 {
     for (;;) {
@@ -405,6 +388,7 @@ int tls_feed(struct tls *t, struct span in, struct buf *plain, struct buf *wire,
         if (rc != 1)
             return leave(t, outcome(t, rc, err));
         t->up = !t->ctx->is_psk || SSL_session_reused(t->ssl);
+        drop_key(t->ssl);
         if (!t->up)
             return leave(t, err_set(err, -EPROTO, "wrong key: it does not use the shared secret"));
     }

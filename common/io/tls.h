@@ -24,15 +24,19 @@ struct tls_ctx; /* shared, counted by the connections that use it */
 /* A key pair made now, for this run; `pin`: the only peer accepted, in hex, or NULL: any certificate is accepted here
  * and the caller judges by tls_peer_key(). */
 int tls_ctx_new_cert(struct tls_ctx **out, const char *pin, struct err *err);
-/* psk_dhe_ke, TLS_AES_128_GCM_SHA256 alone, no tickets. The key is copied, and wiped at free. */
+/* psk_dhe_ke, TLS_AES_128_GCM_SHA256 alone, no tickets. The key is copied. */
 int tls_ctx_new_psk(struct tls_ctx **out, const uint8_t *key, size_t len, struct err *err);
-void tls_ctx_unref(struct tls_ctx *ctx); /* NULL is fine */
+/* Nobody will be let in any more, by us or with us: wipe the private key and the pre-shared one. Connections that are
+ * up go on, a handshake under way with a pre-shared key fails, and tls_new() gives NULL where there was a certificate.
+ */
+void tls_ctx_forget(struct tls_ctx *ctx);
+void tls_ctx_unref(struct tls_ctx *ctx); /* forgets with the last; NULL is fine */
 struct tls_ctx *tls_ctx_ref(struct tls_ctx *ctx);
 const char *tls_ctx_key(const struct tls_ctx *ctx); /* our own fingerprint, lent; "" for a psk context */
 
 struct tls;
 
-struct tls *tls_new(struct tls_ctx *ctx, bool server); /* NULL: out of memory */
+struct tls *tls_new(struct tls_ctx *ctx, bool server); /* NULL: out of memory, or the key is forgotten */
 void tls_free(struct tls *t);
 
 /* Give it bytes from the wire. Plain bytes that come out are appended to `plain`, bytes for the wire to `wire`.

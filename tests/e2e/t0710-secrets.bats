@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The secrets of a run are in the memory of its launcher and providers, and nowhere else: in no argument, environment or file that
-# anybody could read, with whatever bootstrap; nor in a core dump; nor can a task look for them there.
+# anybody could read, with whatever bootstrap; nor in a core dump; nor can a task look for them there. What lets one into a run
+# is there no longer than somebody is awaited.
 load helpers
 
 watch=$BATS_TEST_DIRNAME/watch.py
 
-setup_file() { need_hosts 3; }
+setup_file() {
+    need_hosts 3
+    unset GLIBC_TUNABLES # under which free() would wipe for us
+}
 
 setup() {
     clean_start
@@ -65,6 +69,7 @@ whole_start() {
     wait_until 20 says run.out running
     "$watch" shared "$(outside login "$(launcher)")" "$(provider_of "$host")" >"$BATS_TEST_TMPDIR/secrets"
     [ -s "$BATS_TEST_TMPDIR/secrets" ] || show_run "no secrets were found"
+    while_running
     go_on
     wait_pmi run
     expect_status 0
@@ -83,8 +88,36 @@ nothing_shows() {
     [ -z "$found" ] || show_run "$found"
 }
 
-# What has to be done for --bootstrap=manual; else nothing.
+# What a test does while hosts are awaited, and while the job runs.
 by_hand() { :; }
+while_running() { :; }
+
+launcher_holds() { "$watch" holds "$(outside login "$(launcher)")" "$1"; }
+provider_holds() {
+    local pid
+    pid=$(provider_of "$1")
+    [ -n "$pid" ] && "$watch" holds "$pid" "$2"
+}
+
+# all_hold FILE HOST...: launcher and providers have what is in it. nobody_holds: none of them has.
+all_hold() {
+    local file=$1 host
+    shift
+    launcher_holds "$file" || show_run "the launcher does not have it"
+    for host in "$@"; do
+        wait_until 20 provider_holds "$host" "$file"
+    done
+}
+
+nobody_holds() {
+    local file=$1 host
+    shift
+    ! launcher_holds "$file" || show_run "the launcher has it still"
+    for host in "$@"; do
+        ! provider_holds "$host" "$file" || show_run "$host has it still"
+    done
+    od -An -v -tx1 "$file" | tr -d ' \n' | sed 's/$/\n/' >>"$BATS_TEST_TMPDIR/secrets" # to be looked for elsewhere
+}
 
 # Nothing else that looks like a key shows but the fingerprint in the provider's command line, and its own in its key line.
 one_public_key() {
@@ -132,29 +165,36 @@ os.unlink("/dev/shm/seen")' $secret <"$BATS_TEST_TMPDIR/input" >"$BATS_TEST_TMPD
     one_public_key
 }
 
-@test "a script of the site's; the key of the run, as one of the providers was told it" {
-    local script told=$HOSTS_DIR/pmi-start-told
-    rm -f "$told"
+@test "a script of the site's; the key of the run is wiped when all are in" {
+    local script told=$HOSTS_DIR/pmi-start-told key=$BATS_TEST_TMPDIR/key
+    rm -f "$told" "$told.go"
     # h1's provider is not the program but one that tells the key.
     script=$(site_script telling <<END
-ssh h0 "\$PMI_PROVIDER" --pmi-rank=0 &
+ssh h0 "env -u GLIBC_TUNABLES \$PMI_PROVIDER" --pmi-rank=0 &
 ssh h1 python3 $BATS_TEST_DIRNAME/stranger.py provider --how=key "\$PMI_PROVIDER" --pmi-rank=1 2>'$told' &
-while [ ! -s '$told' ]; do sleep 0.05; done
-ssh h2 "\$PMI_PROVIDER" --pmi-rank=2 &
+while [ ! -e '$told.go' ]; do sleep 0.05; done
+ssh h2 "env -u GLIBC_TUNABLES \$PMI_PROVIDER" --pmi-rank=2 &
 wait
 END
     )
     # shellcheck disable=SC2016 # for the task
     job=(sh -c '[ "$PMI_RANK" != 0 ] || { echo running; read -r go; echo "exchange: 3 ranks, 5 rounds, all right"; }')
+    by_hand() {
+        wait_until 20 test -s "$told"
+        sed -n 's/^the key of the run is //p' "$told" | python3 -c 'import sys
+sys.stdout.buffer.write(bytes.fromhex(sys.stdin.read()))' >"$key"
+        [ "$(stat -c %s "$key")" = 32 ]
+        all_hold "$key" h0
+        touch "$told.go"
+    }
+    while_running() { nobody_holds "$key" h0 h2; }
     whole_start h2 -H 'h[0-2]' --fanout=32 --rsh-command="$script"
     one_public_key
-    # It was among what was looked for.
-    grep -qx "$(sed -n 's/^the key of the run is //p' "$told")" "$BATS_TEST_TMPDIR/secrets"
-    rm "$told"
+    rm "$told" "$told.go"
 }
 
-@test "providers by hand, with a secret of their own" {
-    local secret=$HOSTS_DIR/secret hex
+@test "providers by hand, with a secret of their own; it is wiped when all are in" {
+    local secret=$HOSTS_DIR/secret
     rm -f "$secret"
     run_pmi --new-secret="$secret"
     by_hand() {
@@ -164,12 +204,12 @@ END
             line=$(sed -n "s/^pmi-start: $host: //p" "$BATS_TEST_TMPDIR/run.err")
             # shellcheck disable=SC2086 # a command line
             on $host $line </dev/null 3>&- &
+            [ $host != h1 ] || all_hold "$secret" h0 h1
         done
     }
+    while_running() { nobody_holds "$secret" h0 h1 h2; }
     whole_start h1 --bootstrap=manual --secret-file="$secret" -H 'h[0-2]'
     [ -z "$keys" ] || show_run "keys: $keys"
-    hex=$(od -An -v -tx1 "$secret" | tr -d ' \n')
-    grep -qx "$hex" "$BATS_TEST_TMPDIR/secrets" # so it was looked for, too
     rm "$secret"
 }
 
@@ -219,12 +259,14 @@ leaves_no_core() {
     run_pmi --new-secret="$secret"
     aborting launcher login "$pmi_start" --bootstrap=manual --secret-file="$secret" -H h0 "${sleeper[@]}"
     wait_until 10 says launcher.err '^pmi-start: h0: '
+    launcher_holds "$secret"
+    for keeper in $(outside login "$(keepers login)"); do
+        ! "$watch" holds "$keeper" "$secret" || show_run "the launcher's keeper has it"
+    done
     line=$(sed -n "s/^pmi-start: h0: //p" "$BATS_TEST_TMPDIR/launcher.err")
     # shellcheck disable=SC2086 # a command line
     aborting provider h0 $line --pmi-attach=yes
     wait_until 10 says launcher.out running
-    "$watch" holds "$(outside login "$(launcher)")" "$secret"
-    "$watch" holds "$(provider_of h0)" "$secret"
     for keeper in $(outside login "$(keepers login)") $(outside h0 "$(keepers h0)"); do
         ! "$watch" holds "$keeper" "$secret" || show_run "a keeper has it"
     done

@@ -39,6 +39,11 @@ def no_rules(cluster, host):
     cluster.on_quietly(host, "nft", "delete", "table", "inet", "faults")
 
 
+def unanswered(fault):
+    """See Fault.unanswered(): those that come over the link."""
+    return len(fault.shape.ranks_at(fault.host)) if fault.shape.kind == "serve" else 0
+
+
 @kind
 class CutForGood(OnLink):
     name = "cut-for-good"
@@ -75,6 +80,9 @@ class CutForGood(OnLink):
                 return [gone, not_come()]
             return [not_started(self.host), Outcome(69, f"{self.host}: lost: .*", MOVED)]
         return [gone] if self.endless() else [gone, UNHARMED]
+
+    def unanswered(self):
+        return unanswered(self)
 
 
 @kind
@@ -292,6 +300,9 @@ class Relay(Helped):
         if self.way == "flip" and self.met == "start":  # what it changed made it a stranger's; the provider came again
             right += [Outcome(0, STRANGERS)]
         return right
+
+    def unanswered(self):
+        return unanswered(self) if self.way == "cut" else 0
 
 
 @kind

@@ -137,6 +137,9 @@ class Kill(OnProcess):
             right += [UNHARMED]
         return right
 
+    def unanswered(self):
+        return 1 if self.from_elsewhere() else 0
+
     def went_on(self, run):
         return self.survived(run, 1) if self.role == "task" and self.met == "run" and self.endless() else ""
 

@@ -10,6 +10,7 @@
 #   HOSTS_SHOW         more folders, colon separated, that every host sees although they lie under /tmp or /root;
 #                      the checkout and the current folder are always shown
 #   HOSTS_FASTKEX      if set, ssh uses a cheap key exchange: 0.1 s less a login
+#   HOSTS_SETENV       NAME=VALUE that each login finds in its environment
 #   HOSTS_MAXSTARTUPS  sshd's limit for unauthenticated connections (256:30:512)
 # Prefix and addresses are fixed by the first up.sh and kept in the state folder; the other scripts need HOSTS_DIR only.
 

@@ -47,6 +47,7 @@ PrintLastLog no
 PidFile none
 MaxStartups ${HOSTS_MAXSTARTUPS:-256:30:512}
 MaxSessions 64
+${HOSTS_SETENV:+SetEnv $HOSTS_SETENV}
 END
     cat >"$1/ssh_config" <<END
 Host *
