@@ -29,6 +29,18 @@
 #define SPAWN_STRINGS_MAX 65536
 #define SPAWN_BYTES_MAX (4u << 20)
 
+/* PMIx. */
+#define PMIX_PIECE_MAX 49152              /* bytes of a collective in one message: with the rest it fits one frame */
+#define PMIX_FENCES_MAX 65536             /* collectives under way at once on a node */
+#define PMIX_FENCE_BYTES_MAX (256u << 20) /* what all members of one bring */
+#define PMIX_BLOB_MAX (16u << 20)         /* one rank's keys (direct modex), or what one request publishes */
+#define PMIX_ASKED_MAX 65536              /* requests of a node that wait for an answer */
+#define PMIX_STORE_KEYS_MAX 65536         /* published at once in a run, */
+#define PMIX_STORE_BYTES_MAX (256u << 20) /* with all their bytes, */
+#define PMIX_WAITERS_MAX 65536            /* and lookups that wait for one */
+#define PMIX_START_MS 30000               /* in which the library must have begun a job on a node, */
+#define PMIX_END_MS 2000                  /* and in which it must have ended */
+
 #define HOSTS_MAX (1u << 20)  /* hosts of one list, after expansion */
 #define HOST_NAME_MAX_LEN 255 /* one name; RFC 1035 */
 #define HOST_BRACKETS_MAX 16  /* pairs of brackets in one name of a list */

@@ -39,6 +39,10 @@ enum msg_type {
     MSG_WAITS,
     MSG_SLOW,
     MSG_FAULT,
+    MSG_PMIX_FENCE,
+    MSG_PMIX_ASK,
+    MSG_PMIX_GOT,
+    MSG_PMIX_CAME,
     /* down */
     MSG_WELCOME = 64,
     MSG_REFUSED,
@@ -59,6 +63,9 @@ enum msg_type {
     MSG_JOB_OVER,
     MSG_CHECK,
     MSG_WINDOW,
+    MSG_PMIX_RELEASE,
+    MSG_PMIX_ANSWER,
+    MSG_PMIX_GET,
     /* both, on one edge */
     MSG_PING = 128,
     MSG_PONG,

@@ -21,6 +21,7 @@ enum map_order { MAP_BLOCK, MAP_CYCLIC };
 enum attach_mode { ATTACH_AUTO, ATTACH_YES, ATTACH_NO };
 /* How tasks reach their provider; bits. Under --serve COMMAND does not, and its ranks come from elsewhere. */
 enum pmi_connect { CONNECT_NONE = 0, CONNECT_FD = 1, CONNECT_PORT = 2, CONNECT_BOTH = 3, CONNECT_SERVE = 4 };
+enum pmix_mode { PMIX_MODE_AUTO, PMIX_MODE_YES, PMIX_MODE_NO }; /* auto: where a program is seen to need it */
 enum conf_action {
     ACTION_RUN,
     ACTION_PRINT_HOSTS,
@@ -80,16 +81,14 @@ struct conf {
     uint64_t timeout_ms; /* 0: none */
     uint64_t kill_grace_ms;
     uint64_t barrier_warn_ms; /* 0: never */
-    bool keep_going;
-    char *chdir; /* NULL: the launcher's directory */
-    int input;   /* a rank, INPUT_NONE or INPUT_ALL */
-    bool label, pty;
+    char *chdir;              /* NULL: the launcher's directory */
+    int input;                /* a rank, INPUT_NONE or INPUT_ALL */
+    bool keep_going, label, pty;
     char *output, *error; /* file patterns, or NULL */
     char *interface;      /* NAME, ADDR or CIDR, or NULL */
     struct conf_ports port;
     unsigned fanout;
-    char *secret_file;
-    char *new_secret;
+    char *secret_file, *new_secret;
     struct conf_preput *preput;
     size_t preput_count;
     enum pmi_connect pmi_connect;
@@ -97,6 +96,7 @@ struct conf {
     size_t serve_count;      /* 0: no --serve */
     uint32_t serve_size;     /* ranks that are to come: what -n says there */
     unsigned pmi_subversion; /* 1 or 2 */
+    enum pmix_mode pmix;
     bool pmi_trace;
     char *pmi_trace_file; /* NULL: standard error */
     int verbose;          /* -1 quiet, 0, 1, 2 */

@@ -22,6 +22,9 @@ static const struct option_choice attaches[] = {
 static const struct option_choice connects[] = {
     {"fd", CONNECT_FD}, {"port", CONNECT_PORT}, {"both", CONNECT_BOTH}, {NULL, 0}};
 
+static const struct option_choice pmixes[] = {
+    {"auto", PMIX_MODE_AUTO}, {"yes", PMIX_MODE_YES}, {"no", PMIX_MODE_NO}, {NULL, 0}};
+
 /* clang-format off */
 const struct option options[] = {
     /* Where */
@@ -85,7 +88,8 @@ const struct option options[] = {
      .help = "serve N ranks (-n) that COMMAND starts, from these IPv4 ranges"},
     {"pmi-subversion", 0, ANY, "N", .initial = "1", .set = set_unsigned, AT(pmi_subversion), .min = 1, .max = 2,
      .help = "the version 1.N of PMI that a client is answered"},
-    {.name = "pmix", .flags = ANY | OPTION_LATER},
+    {"pmix", 0, ANY, "WHEN", .initial = "auto", .set = set_choice, AT(pmix), .choices = pmixes,
+     .help = "a PMIx server on each node, for Open MPI: auto, yes or no"},
     {.name = "join", .flags = ANY | OPTION_LATER},
     {.name = "node", .flags = ANY | OPTION_LATER},
     /* Looking on */

@@ -13,9 +13,11 @@ bool fault_is_awaited(unsigned type)
     case MSG_ASK:
     case MSG_SLOW:
     case MSG_CAME:
+    case MSG_PMIX_CAME:
         return false;
     default:
-        return (type >= MSG_READY && type <= MSG_FAULT) || (type >= MSG_JOB && type <= MSG_CHECK);
+        return (type >= MSG_READY && type <= MSG_PMIX_CAME) || (type >= MSG_JOB && type <= MSG_CHECK) ||
+               (type >= MSG_PMIX_RELEASE && type <= MSG_PMIX_GET);
     }
 }
 

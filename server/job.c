@@ -31,6 +31,9 @@ void job_free(struct job *j)
     free(j->spawner);
     free(j->mapping);
     strv_free(j->preput);
+    free(j->nspace);
+    strv_free(j->hosts);
+    free(j->parent_nspace);
     free(j);
 }
 
@@ -65,6 +68,16 @@ static void pack_limits(struct msg_out *m, const struct task_limits *l)
     msg_put_bool(m, "ignore_int", l->ignore_int);
 }
 
+static void pack_pmix(struct msg_out *m, const struct job *j)
+{
+    if (j->nspace == NULL)
+        return;
+    msg_put_str(m, "nspace", j->nspace);
+    msg_put_strv(m, "hosts", j->hosts, strv_count(j->hosts));
+    msg_put_str(m, "parent_nspace", j->parent_nspace);
+    msg_put_u64(m, "parent_rank", j->parent_rank);
+}
+
 int job_pack(const struct job *j, struct buf *out)
 {
     struct msg_out *m = msg_out_new();
@@ -95,6 +108,7 @@ int job_pack(const struct job *j, struct buf *out)
     msg_put_str(m, "mapping", j->mapping);
     msg_put_strv(m, "preput", j->preput, strv_count(j->preput));
     pack_limits(m, &j->limits);
+    pack_pmix(m, j);
     msg_put_i64(m, "input", j->input);
     msg_put_bool(m, "input_handed", j->input_handed);
     msg_put_bool(m, "pty", j->pty);
@@ -226,6 +240,22 @@ static int unpack_pty(const struct msg_in *m, struct job *j, struct err *err)
     return 0;
 }
 
+static int unpack_pmix(const struct msg_in *m, struct job *j, struct err *err)
+{
+    uint64_t v;
+    size_t n;
+    int rc = msg_get_str(m, "nspace", &j->nspace, err);
+
+    if (rc < 0)
+        return optional(rc);
+    if ((rc = msg_get_strv(m, "hosts", NODES_MAX, &j->hosts, &n, err)) < 0 ||
+        (rc = optional(msg_get_str(m, "parent_nspace", &j->parent_nspace, err))) < 0 ||
+        (rc = msg_get_u64(m, "parent_rank", 0, TASKS_MAX, &v, err)) < 0)
+        return rc;
+    j->parent_rank = (uint32_t)v;
+    return n == j->nodes ? 0 : err_set(err, -EPROTO, "%zu names of %u nodes", n, j->nodes);
+}
+
 static int unpack_rest(const struct msg_in *m, struct job *j, struct err *err)
 {
     int64_t input;
@@ -254,7 +284,7 @@ static int unpack_rest(const struct msg_in *m, struct job *j, struct err *err)
         (rc = msg_get_bool(m, "subversion2", &j->subversion2, err)) < 0)
         return rc;
     j->connect = (unsigned)connect;
-    if ((rc = unpack_pty(m, j, err)) < 0)
+    if ((rc = unpack_pty(m, j, err)) < 0 || (rc = unpack_pmix(m, j, err)) < 0)
         return rc;
     if (input < -2 || input >= (int64_t)j->size)
         return err_set(err, -EPROTO, "standard input for rank %lld", (long long)input);

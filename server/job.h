@@ -51,7 +51,12 @@ struct job {
     bool trace;
     bool keep_going;
     uint64_t barrier_warn_ms; /* say which barrier lasts longer; 0: never */
-    unsigned log_level;       /* enum log_level that the providers keep to */
+    /* With PMIx; NULL: without, then the next three are empty. */
+    char *nspace;
+    char **hosts;        /* [nodes], each another name */
+    char *parent_nspace; /* of the rank that spawned it, or NULL */
+    uint32_t parent_rank;
+    unsigned log_level; /* enum log_level that the providers keep to */
 };
 
 void job_free(struct job *j);

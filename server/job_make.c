@@ -10,6 +10,7 @@
 #include "common/io/log.h"
 #include "common/strv.h"
 #include "server/env.h"
+#include "server/pmix_want.h"
 
 /* The directory as the shell spells it, where that is where we are. */
 static char *working_dir(const char *pwd)
@@ -152,6 +153,8 @@ int job_make(const struct conf *conf, const struct plan *plan, const struct job_
     j->nodes = plan->node_count;
     if (rc == 0)
         rc = set_keys(j, conf, plan, err);
+    if (rc == 0)
+        rc = pmix_want(conf, plan, j, err);
     if (rc < 0) {
         job_free(j);
         return rc;

@@ -17,6 +17,7 @@
 #include "server/job_make.h"
 #include "common/msg.h"
 #include "server/launcher_priv.h"
+#include "server/pmix_host.h"
 #include "server/process.h"
 #include "server/secret.h"
 
@@ -463,5 +464,7 @@ int launcher_main(int argc, char **argv, char **envp)
     }
     launcher_free(&l);
     log_flush();
+    if (pmix_host_is_left()) /* its threads use what exit() would take away */
+        _exit(status);
     return status;
 }

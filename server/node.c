@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "server/blame.h"
-#include "server/node_priv.h"
+#include "server/node_pmix.h"
 #include "server/node_pty.h"
 
 static void on_flush(uv_timer_t *h)
@@ -58,6 +58,7 @@ void node_close(struct node *n)
     if (n == NULL || n->closing)
         return;
     n->closing = true;
+    node_pmix_end(n);
     for (struct node_job *j = n->jobs; j != NULL; j = next) {
         next = j->next;
         node_job_close(j);
@@ -164,6 +165,7 @@ static void node_end(struct node *n)
             n->kid_finished[i] = true;
     for (struct node_job *j = n->jobs; j != NULL; j = j->next)
         j->over = true;
+    node_pmix_end(n);
     node_streams_drain(n);
     node_check_finished(n);
 }
@@ -225,6 +227,7 @@ void node_task_exited(struct node *n, uint32_t id, int wstatus)
         return;
     t->wstatus = wstatus;
     task_pmi_ended(t);
+    node_pmix_ended(t);
     node_task_over(t, t->cut_off ? 0 : wstatus);
 }
 
@@ -276,7 +279,7 @@ static int send_on(struct node *n, uint32_t place, unsigned type, struct span bo
 static int routed(struct node *n, unsigned type, struct span body, const struct msg_in *m, struct err *err)
 {
     struct node_job *j;
-    uint64_t place;
+    uint64_t place, set;
     int rc;
 
     if (n->jobs == NULL)
@@ -285,6 +288,12 @@ static int routed(struct node *n, unsigned type, struct span body, const struct 
         return rc;
     if (place != n->conf.place)
         return send_on(n, (uint32_t)place, type, body, err);
+    if (type == MSG_PMIX_ANSWER)
+        return node_pmix_answer(n, m, err);
+    if (type == MSG_PMIX_GET)
+        return node_pmix_get(n, m, err);
+    if (type == MSG_SPAWNED && msg_get_u64(m, "set", PMIX_ASKER_SET, PMIX_ASKER_SET, &set, NULL) == 0)
+        return node_pmix_spawned(n, m, err);
     rc = node_find_job(n, m, &j, err);
     if (rc < 0 || j == NULL) /* it is over */
         return rc;
@@ -305,7 +314,7 @@ static int routed(struct node *n, unsigned type, struct span body, const struct 
 static bool is_routed(unsigned type)
 {
     return type == MSG_INPUT || type == MSG_WINDOW || type == MSG_OUTPUT_CREDIT || type == MSG_NAMED ||
-           type == MSG_SPAWNED;
+           type == MSG_SPAWNED || type == MSG_PMIX_ANSWER || type == MSG_PMIX_GET;
 }
 
 /* For everybody, about one job. */
@@ -372,6 +381,10 @@ void node_down(struct node *n, unsigned type, struct span body)
         node_release_from_parent(n, body);
         return;
     }
+    if (type == MSG_PMIX_RELEASE) {
+        node_pmix_release_from_parent(n, body);
+        return;
+    }
     rc = msg_in_new(&m, body, &err);
     if (rc == 0)
         rc = is_routed(type) ? routed(n, type, body, m, &err) : spread(n, type, body, m, &err);
@@ -408,6 +421,9 @@ void node_up(struct node *n, uint32_t place, unsigned type, struct span body)
     switch (type) {
     case MSG_BARRIER:
         node_barrier_from_child(n, place, body);
+        break;
+    case MSG_PMIX_FENCE:
+        node_pmix_fence_from_child(n, place, body);
         break;
     case MSG_READY:
     case MSG_WAITS:

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "server/barrier_msg.h"
 #include "server/group.h"
-#include "server/node_priv.h"
+#include "server/node_pmix.h"
 
 #define BLOCK_MAX 49152 /* key-value bytes in one message: with the rest it fits one frame */
 
@@ -17,7 +17,7 @@ uint64_t node_world_round(const struct node_job *j)
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
-static int find_places(struct node_job *j)
+int node_find_places(struct node_job *j)
 {
     uint32_t *place_of_node, *of;
 
@@ -84,7 +84,7 @@ static int on_need(const struct barrier_id *id, struct barrier_need *need, void 
         return 0;
     }
     need->local = need->total = 0;
-    rc = find_places(j);
+    rc = node_find_places(j);
     return rc < 0 ? rc : count_members(j, id->group, need);
 }
 

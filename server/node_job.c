@@ -5,7 +5,7 @@
 #include <string.h>
 #include "common/io/log.h"
 #include "conf/conf.h"
-#include "server/node_priv.h"
+#include "server/node_pmix.h"
 
 struct msg_out *node_job_map(const struct node_job *j)
 {
@@ -32,6 +32,7 @@ void node_job_unref(struct node_job *j)
     ringer_free(j->ringer);
     job_free(j->job);
     tree_free(j->tree);
+    node_pmix_job_free(j);
     free(j->kid_ranks);
     free(j->kid_ready);
     free(j->place_of);
@@ -61,6 +62,7 @@ void node_job_close(struct node_job *j)
         }
     node_port_close(j);
     node_serve_close(j);
+    node_pmix_forget(j);
     for (uint32_t i = 0; i < j->task_count; i++) {
         task_pmi_close(&j->task[i]);
         task_stdio_close(&j->task[i]);
@@ -137,6 +139,8 @@ static void send_ready(struct node_job *j)
     m = node_job_map(j);
     if (m != NULL && j->node->strangers > 0)
         msg_put_u64(m, "strangers", j->node->strangers);
+    if (m != NULL)
+        node_pmix_seen_put(j, m);
     j->node->strangers = 0;
     node_send_map(j->node, MSG_READY, m, false);
 }
@@ -147,6 +151,8 @@ void node_job_kid_ready(struct node_job *j, uint32_t kid, const struct msg_in *m
 
     if (!j->kid_ready[kid] && m != NULL && msg_get_u64(m, "strangers", 0, UINT32_MAX, &strangers, NULL) == 0)
         j->node->strangers += strangers;
+    if (!j->kid_ready[kid] && m != NULL)
+        node_pmix_seen_read(j, m);
     j->kid_ready[kid] = true;
     send_ready(j);
 }
@@ -257,8 +263,21 @@ void node_job_new(struct node *n, struct span body)
         log_set_level((enum log_level)j->job->log_level);
     if (j->serve == NULL && !check_start(j))
         return;
+    if (!node_pmix_begin(j))
+        node_job_prepared(j);
+}
+
+void node_job_prepared(struct node_job *j)
+{
     j->ready = true;
     send_ready(j);
+}
+
+void node_job_refused(struct node_job *j, const char *text)
+{
+    start_failed(j, j->task_count > 0 ? &j->task[0] : NULL, 1, text);
+    if (j->job->id > 0) /* its asker is told once all have looked */
+        node_job_prepared(j);
 }
 
 /* --- failures and exits ----------------------------------------------------------------------------------------- */
@@ -309,6 +328,19 @@ void node_job_task_known(struct task *t)
         send_started(j);
 }
 
+/* The first of them that has not said a word over PMIx: others may wait for it. */
+static void put_apart(const struct node_job *j, struct msg_out *m)
+{
+    for (uint32_t i = 0; m != NULL && i < j->ended_count; i++) {
+        const struct task *t = &j->task[j->ended_slot[i]];
+
+        if (!node_pmix_is_apart(t))
+            continue;
+        msg_put_u32v(m, "apart", &t->rank, 1);
+        break;
+    }
+}
+
 static void flush_job(struct node_job *j)
 {
     uint32_t k = j->ended_count, *v = calloc(3u * k + 1u, sizeof(*v));
@@ -326,6 +358,7 @@ static void flush_job(struct node_job *j)
         msg_put_u32v(m, "pid", v + k, k);
         msg_put_u32v(m, "status", v + 2 * k, k);
     }
+    put_apart(j, m);
     j->ended_count = 0;
     node_send_map(j->node, MSG_EXITED, m, false);
     free(v);

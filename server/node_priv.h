@@ -70,6 +70,7 @@ struct task {
     int wstatus;
     struct pmi_conn *conns; /* by session number */
     bool no_start;          /* it could not be started */
+    unsigned pmix;          /* enum task_pmix of node_pmix.h */
     bool judged;            /* a failure of this task was reported */
     bool left;              /* it has closed its one PMI connection, and can have no other */
     bool cut_off;           /* we closed its PMI connection: how it ends then is no cause */
@@ -108,12 +109,13 @@ struct node_job {
     bool left_sent;       /* the launcher is told so by this node, or by one below */
     uint32_t *ended_slot; /* exits not reported yet */
     uint32_t ended_count;
-    struct err start_text; /* why a task could not be started */
-    uv_timer_t check;      /* from an entry until it is asked whether the barrier can be complete */
-    uv_timer_t slow;       /* looks for barriers that last */
-    uv_timer_t attr;       /* from the last that happened until it is asked whether a node attribute can still come */
-    bool attr_late;        /* for the second time */
-    unsigned handles;      /* open loop handles; the memory goes with the last */
+    struct node_job_pmix *pmix; /* NULL: it has none */
+    struct err start_text;      /* why a task could not be started */
+    uv_timer_t check;           /* from an entry until it is asked whether the barrier can be complete */
+    uv_timer_t slow;            /* looks for barriers that last */
+    uv_timer_t attr;  /* from the last that happened until it is asked whether a node attribute can still come */
+    bool attr_late;   /* for the second time */
+    unsigned handles; /* open loop handles; the memory goes with the last */
 };
 
 struct node {
@@ -122,6 +124,7 @@ struct node {
     const struct node_ops *ops; /* lent */
     void *arg;
     struct node_job *jobs;   /* the first job is always the last of the list */
+    struct node_pmix *pmix;  /* NULL: no job had PMIx so far */
     struct node_job *served; /* the one whose ranks come from elsewhere, or NULL */
     uint32_t next_id;
     uint32_t kid_count;

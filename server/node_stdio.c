@@ -3,8 +3,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "common/io/log.h"
 #include "common/util.h"
-#include "server/node_priv.h"
+#include "server/node_pmix.h"
 
 #define READ_MAX 32768
 #define SILENCE_MS 500 /* how long a stray process may keep a pipe quiet before it is closed on it */
@@ -36,6 +37,21 @@ static void send_output(struct stream *s, struct span data, bool eof)
             msg_put_bin(m, "data", data);
     }
     node_send_map(t->job->node, MSG_OUTPUT, m, true);
+}
+
+void task_stdio_say(struct task *t, struct span text)
+{
+    struct stream *s = t->err.h.open ? &t->err : &t->out; /* a terminal has both in one */
+
+    if (!s->h.open || text.n > s->credit) {
+        log_warn("rank %u: %s", t->rank, log_escape(text));
+        return;
+    }
+    if (text.n == 0)
+        return;
+    s->credit -= text.n;
+    send_output(s, text, false);
+    stream_watch(s);
 }
 
 static void stream_end(struct stream *s)

@@ -12,7 +12,7 @@
 #include "server/barrier_msg.h"
 #include "server/blame.h"
 #include "server/group.h"
-#include "server/node_priv.h"
+#include "server/node_pmix.h"
 
 #define CHECK_MS 100          /* nothing is asked about a round that is complete sooner */
 #define ATTR_THREADS_MS 15000 /* without a request, until no other thread of a task is believed to put anything */
@@ -162,6 +162,7 @@ int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err 
     }
     barriers_break(j->barriers, -EIO);
     node_serve_broken(j);
+    node_pmix_broken(j->node);
     return 0;
 }
 

@@ -15,7 +15,7 @@
 #include "conf/conf.h"
 #include "server/blame.h"
 #include "server/env.h"
-#include "server/node_priv.h"
+#include "server/node_pmix.h"
 #include "server/node_pty.h"
 
 /* --- descriptors in the loop ------------------------------------------------------------------------------------ */
@@ -276,8 +276,11 @@ static int make_env(const struct task *t, const struct task_ends *e, char ***env
         .dir = dir,
     };
 
-    if (j->job->connect != CONNECT_NONE)
-        return env_for_rank(a->env, &er, env);
+    if (j->job->connect != CONNECT_NONE) {
+        int rc = env_for_rank(a->env, &er, env);
+
+        return rc < 0 ? rc : node_pmix_env(t, env);
+    }
     node_serve_address(j->node, port, sizeof(port));
     return env_for_command(a->env, port, j->node->served->job->size, dir, env);
 }
@@ -289,8 +292,10 @@ static int spawn(struct task *t, struct task_ends *e, struct err *err)
     char **env = NULL, *path = NULL;
     int rc = make_env(t, e, &env);
 
-    if (rc < 0)
-        return err_set(err, rc, "out of memory");
+    if (rc < 0) {
+        strv_free(env);
+        return err_set(err, rc, rc == -ENOMEM ? "out of memory" : "PMIx does not say what its environment is to be");
+    }
     rc = job_app_program(j->job, a, &path, err);
     if (rc == 0) {
         struct spawn_req req = {

@@ -23,6 +23,7 @@
 #include "conf/conf.h"
 #include "server/join_node.h"
 #include "server/node.h"
+#include "server/pmix_host.h"
 #include "server/process.h"
 #include "server/secret.h"
 #include "server/spawner.h"
@@ -418,5 +419,7 @@ int provider_main(int argc, char **argv)
     take_login(&p);
     status = provider_run(&p, keeper_fd, keeper_pid);
     provider_conf_free(p.conf);
+    if (pmix_host_is_left()) /* its threads use what exit() would take away */
+        _exit(status);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/io/log.h"
+#include "server/pmix_store.h"
 #include "server/root_priv.h"
 
 #define BLAME_WINDOW_MS 250
@@ -121,6 +122,7 @@ static void over(struct root *r)
     uv_timer_stop(&r->window);
     uv_timer_stop(&r->kill);
     root_report_now(r);
+    root_pmix_singletons(r);
     if (!r->final && !r->conf->keep_going) {
         if (r->blame.kind == BLAME_LOST && r->lost_count > 0)
             root_say_lost(r);
@@ -305,6 +307,9 @@ static int job_up(struct root_job *j, unsigned type, const struct msg_in *m, str
     case MSG_CAME:
         root_came(j, m);
         break;
+    case MSG_PMIX_CAME:
+        root_pmix_came(j);
+        break;
     default: /* of a later version */
         break;
     }
@@ -325,6 +330,10 @@ static int up(struct root *r, unsigned type, const struct msg_in *m, struct err 
         return root_name(r, m, err);
     case MSG_SPAWN:
         return root_spawn(r, m, err);
+    case MSG_PMIX_ASK:
+        return root_pmix_ask(r, m, err);
+    case MSG_PMIX_GOT:
+        return root_pmix_got(r, m, err);
     case MSG_FAULT:
         root_fault(r, m);
         return 0;
@@ -390,6 +399,7 @@ static void root_free(struct root *r)
 {
     root_jobs_free(r);
     names_free(r->names);
+    pmix_store_free(r->published);
     for (uint32_t i = 0; i < r->lost_count; i++)
         free(r->lost_why[i]);
     free(r->lost);
@@ -416,7 +426,7 @@ void root_close(struct root *r)
         return;
     root_input_close(r->input);
     outmux_close(r->out);
-    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->report};
+    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->lookup, &r->report};
     for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
         uv_close((uv_handle_t *)timers[i], on_timer_closed);
 }
@@ -442,7 +452,7 @@ static int open_streams(struct root *r, const struct root_conf *conf, struct err
 
 static void init_timers(struct root *r)
 {
-    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->report};
+    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->lookup, &r->report};
 
     for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
         uv_timer_init(r->loop, timers[i]);
@@ -464,8 +474,10 @@ int root_open(uv_loop_t *loop, struct root_conf *conf, const struct root_ops *op
     *r = (struct root){.loop = loop, .conf = conf->conf, .plan = conf->plan, .ops = ops, .arg = arg};
     r->first = root_job_new(r, conf->job);
     r->names = names_new();
+    r->published = root_pmix_store(r);
     init_timers(r);
-    rc = r->first == NULL || r->names == NULL ? err_set(err, -ENOMEM, "out of memory") : root_trace_open(r, err);
+    rc = r->first == NULL || r->names == NULL || r->published == NULL ? err_set(err, -ENOMEM, "out of memory")
+                                                                      : root_trace_open(r, err);
     if (rc == 0)
         rc = open_streams(r, conf, err);
     if (rc < 0) {

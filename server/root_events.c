@@ -10,8 +10,7 @@
 #include "server/barrier_msg.h"
 #include "server/root_priv.h"
 
-/* A rank's failure. That it has not finalized, or is missing in a barrier, follows from one that has been told. */
-static void blame_rank(struct root_job *j, uint32_t rank, enum blame_kind kind, int status, const char *text)
+void root_blame_rank(struct root_job *j, uint32_t rank, enum blame_kind kind, int status, const char *text)
 {
     /* As a rank of --serve one program may come after the other. */
     if (kind == BLAME_UNFINALIZED && j->blamed[rank] && j != j->root->served)
@@ -29,10 +28,10 @@ static void judge(struct root_job *j, uint32_t rank, uint32_t pid, int status)
     if (WIFSIGNALED(status)) {
         snprintf(text, sizeof(text), "%s was killed by signal %d (%s)", name, WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
-        blame_rank(j, rank, BLAME_SIGNAL, 128 + WTERMSIG(status), text);
+        root_blame_rank(j, rank, BLAME_SIGNAL, 128 + WTERMSIG(status), text);
     } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
         snprintf(text, sizeof(text), "%s exited with status %d", name, WEXITSTATUS(status));
-        blame_rank(j, rank, BLAME_STATUS, WEXITSTATUS(status), text);
+        root_blame_rank(j, rank, BLAME_STATUS, WEXITSTATUS(status), text);
     }
 }
 
@@ -99,6 +98,7 @@ int root_exited(struct root_job *j, const struct msg_in *m, struct err *err)
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = rank_exited(j, v, count, i);
     free(v);
+    root_pmix_exited(j, m);
     return rc < 0 ? err_set(err, rc, "it tells of a rank that there is not") : 0;
 }
 
@@ -131,7 +131,7 @@ int root_failed(struct root_job *j, const struct msg_in *m, struct err *err)
         snprintf(line, sizeof(line), "%s %s", name, text);
     }
     free(text);
-    blame_rank(j, (uint32_t)rank, (enum blame_kind)kind, (int)code, line);
+    root_blame_rank(j, (uint32_t)rank, (enum blame_kind)kind, (int)code, line);
     if (j == j->root->served && j->root->conf->keep_going) /* no exit of it will tell that it is lost */
         root_break_barriers(j);
     return 0;
@@ -342,7 +342,7 @@ int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err)
     root_who(j, (uint32_t)rank, 0, name, sizeof(name));
     barrier_text(&id, round, which, sizeof(which));
     snprintf(line, sizeof(line), "%s %s before %s", name, left ? "closed PMI" : "exited", which);
-    blame_rank(j, (uint32_t)rank, BLAME_UNFINALIZED, 1, line);
+    root_blame_rank(j, (uint32_t)rank, BLAME_UNFINALIZED, 1, line);
     return 0;
 }
 

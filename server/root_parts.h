@@ -73,6 +73,21 @@ void root_lose_ranks(struct root_job *j, uint32_t place);
 /* All hosts lost so far as lines, the same reasons folded. */
 void root_say_lost(struct root *r);
 
+/* A rank's failure. That it has not finalized, or is missing in a barrier, follows from one that has been told. */
+void root_blame_rank(struct root_job *j, uint32_t rank, enum blame_kind kind, int status, const char *text);
+
+/* root_pmix.c */
+struct pmix_store *root_pmix_store(struct root *r);
+int root_pmix_ask(struct root *r, const struct msg_in *m, struct err *err);
+int root_pmix_got(struct root *r, const struct msg_in *m, struct err *err);
+void root_pmix_came(struct root_job *j);
+/* Exits: has one of them never begun PMIx? */
+void root_pmix_exited(struct root_job *j, const struct msg_in *m);
+/* The run is over: a job that had PMIx and did not use it may have been several. */
+void root_pmix_singletons(const struct root *r);
+/* Of a message of ready: true where two nodes have different libraries, and `line` says so. */
+bool root_pmix_versions(const struct root *r, const struct msg_in *m, char *line, size_t size);
+
 /* root_fault.c: a message that others wait for was refused by a node; by the launcher; could not be sent by it */
 void root_fault(struct root *r, const struct msg_in *m);
 void root_refuse(struct root *r, unsigned type, const struct err *why);

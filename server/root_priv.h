@@ -36,7 +36,10 @@ struct root_job {
     bool *blamed;      /* [size] its failure has been told */
     uint32_t ended_count;
     bool gone_sent, broken_sent;
-    bool faulty; /* --keep-going: its barriers are to fail */
+    bool faulty;    /* --keep-going: its barriers are to fail */
+    bool came;      /* a rank has begun PMIx */
+    bool has_apart; /* one has ended well without, */
+    uint32_t apart; /* this one */
     /* A spawned one: */
     enum root_job_state state;
     struct root_asker asker;
@@ -72,6 +75,7 @@ struct root {
     uint32_t next_job, task_total;
     uint32_t spawn_node; /* where the next spawned job begins */
     struct names *names;
+    struct pmix_store *published; /* over PMIx */
     enum root_phase phase;
     struct outmux *out;
     struct root_input *input;
@@ -89,6 +93,7 @@ struct root {
     uv_timer_t limit;                   /* --timeout */
     uv_timer_t window;                  /* from the first failure to its verdict */
     uv_timer_t kill;                    /* from TERM to KILL, from KILL to giving up */
+    uv_timer_t lookup;                  /* until a lookup over PMIx has waited long enough */
     uv_timer_t report;                  /* from MSG_ASK to the answer */
     bool finished;                      /* every node is through */
     struct report *asked;               /* NULL: nobody is asked at present */

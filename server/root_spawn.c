@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/io/log.h"
+#include "server/pmix_want.h"
 #include "server/root_priv.h"
 #include "server/session.h"
 #include "server/spawn_job.h"
@@ -61,6 +62,7 @@ void root_spawn_answer(struct root_job *j)
     m = answer_map(&j->asker, 0);
     if (m != NULL) {
         msg_put_str(m, "kvsname", j->job->kvsname);
+        msg_put_str(m, "nspace", j->job->nspace);
         msg_put_u32v(m, "errcodes", j->errcodes, j->size);
     }
     root_send_map(j->root, MSG_SPAWNED, m, false);
@@ -107,6 +109,12 @@ static int begin(struct root *r, const struct root_job *asking, const struct roo
     if (rc < 0) {
         job_free(job);
         return rc;
+    }
+    job->id = r->next_job;
+    rc = pmix_want_spawned(r->first->job, asking->job, (uint32_t)a->rank, job);
+    if (rc < 0) {
+        job_free(job);
+        return err_set(err, rc, "out of memory");
     }
     j = root_job_new(r, job);
     if (j == NULL)

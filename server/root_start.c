@@ -88,10 +88,15 @@ void root_tell_strangers(uint64_t count)
 
 void root_ready(struct root *r, struct root_job *j, const struct msg_in *m)
 {
+    char line[ERR_TEXT_MAX];
     uint64_t strangers;
 
     if (msg_get_u64(m, "strangers", 1, UINT64_MAX, &strangers, NULL) == 0)
         root_tell_strangers(strangers);
+    if (root_pmix_versions(r, m, line, sizeof(line)) && r->phase == ROOT_PREPARING) {
+        root_blame(r, BLAME_STATUS, 1, line);
+        return;
+    }
     if (j != r->first && j != r->served) {
         root_spawn_ready(j);
         return;

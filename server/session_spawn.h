@@ -14,6 +14,9 @@
 #include "common/msg.h"
 #include "common/span.h"
 
+/* An info key by which PMIx's spawn requests bring a variable: NAME=VALUE; may come often. */
+#define SPAWN_INFO_ENV "pmix.env"
+
 /* One command. Arrays end with NULL, or are NULL where they are empty. */
 struct spawn_cmd {
     char **argv; /* argc of them, argv[0] is the program; argc >= 1 */

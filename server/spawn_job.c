@@ -7,6 +7,7 @@
 #include "common/hostlist.h"
 #include "common/limits.h"
 #include "common/strv.h"
+#include "server/env.h"
 
 static const char *info(const struct spawn_cmd *c, const char *key)
 {
@@ -97,6 +98,32 @@ static int set_dir(struct job_app *a, const struct job *first, const char *wdir)
     return a->dir == NULL ? -ENOMEM : 0;
 }
 
+/* What Open MPI sends along of its rank's environment, and was for that rank alone. */
+static bool is_of_one_rank(struct span name)
+{
+    return env_is_local(name) || span_ends(name, "_backing_directory");
+}
+
+/* Variables that the request brings. */
+static int set_env(struct job_app *a, const struct spawn_cmd *c)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < c->ninfo; i++) {
+        const char *text = c->info[2 * i + 1], *eq = strchr(text, '=');
+        char *name;
+
+        if (strcmp(c->info[2 * i], SPAWN_INFO_ENV) != 0 || eq == NULL || eq == text)
+            continue;
+        if (is_of_one_rank((struct span){text, (size_t)(eq - text)}))
+            continue;
+        name = strndup(text, (size_t)(eq - text));
+        rc = name == NULL ? -ENOMEM : env_set(&a->env, name, eq + 1);
+        free(name);
+    }
+    return rc;
+}
+
 static int set_apps(struct job *j, const struct job *first, const struct spawn_want *want)
 {
     j->app = calloc(want->count, sizeof(*j->app));
@@ -113,7 +140,7 @@ static int set_apps(struct job *j, const struct job *first, const struct spawn_w
         a->env = strv_dup(first->app[0].env);
         a->search = path == NULL ? NULL : strdup(path);
         if (a->argv == NULL || a->env == NULL || (path != NULL && a->search == NULL) ||
-            set_dir(a, first, info(c, "wdir")) < 0)
+            set_dir(a, first, info(c, "wdir")) < 0 || set_env(a, c) < 0)
             return -ENOMEM;
     }
     return 0;

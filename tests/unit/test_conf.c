@@ -126,7 +126,7 @@ static const struct {
     {"--serve=10.0.0.0/8 -n 2 -b rsh true", {"--serve", "--bootstrap"}},
     {"--serve=10.0.0.0/8 -n 2 true : true", {"--serve", "one COMMAND"}},
     {"--pmi-subversion=3 true", {"--pmi-subversion", "'3'"}},
-    {"--pmix=yes true", {"--pmix: not in this version"}},
+    {"--pmix=maybe true", {"--pmix", "'maybe' is none of"}},
     {"--barrier-warn=soon true", {"--barrier-warn", "'soon' is not a time"}},
     {"--join=h:1 true", {"--join: not in this version"}},
     {"--node=1 true", {"--node: not in this version"}},

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node_pmix.h - what the files node_pmix*.c share, and their calls for the other files node*.c; a part of node_priv.h
+ *
+ * A node has it from its first job with PMIx on: the server for its own ranks, if it has any, and its part of the
+ * collectives, also where only nodes below are in them.
+ */
+#ifndef SERVER_NODE_PMIX_H
+#define SERVER_NODE_PMIX_H
+
+#include "server/node_priv.h"
+#include "server/pmix_fence.h"
+#include "server/pmix_host.h"
+
+/* Has a task begun PMIx, and is it through with it? */
+enum task_pmix { TASK_PMIX_NEVER, TASK_PMIX_IN, TASK_PMIX_OUT };
+
+/* Of a job with PMIx. */
+struct node_job_pmix {
+    bool begun;       /* it is not ready until the library knows its namespace, */
+    bool added;       /* which it has been told: then its ranks may have to do with ours */
+    bool came;        /* a rank of ours has begun PMIx */
+    char *version[2]; /* of the library, that were seen here and below, */
+    uint32_t node[2]; /* and where */
+};
+
+struct node_pmix {
+    struct node *node;
+    struct pmix_host *host; /* NULL: no rank of this node has PMIx */
+    struct pmix_fences *fences;
+    struct pmix_up *asked; /* wait for an answer from the root, by their tickets */
+    uint32_t asked_count, next_req;
+    uv_timer_t late; /* until what was begun last is there */
+    unsigned handles;
+    bool broken; /* --keep-going, and a rank is lost: no collective can be complete */
+    bool ending;
+    bool unclean;     /* some task has ended without finalize, or was perhaps turned away */
+    char *scratch[2]; /* folders for Open MPI's files, of this node and run; NULL: none */
+};
+
+#define PMIX_ASKER_SET UINT32_MAX /* in the place of a session's number: the node's PMIx server asks */
+
+/* The job's part of it. True: it has begun, and the job is ready when node_job_prepared() is called, or fails. */
+bool node_pmix_begin(struct node_job *j);
+/* Nothing of the run needs it any more; a spawned job is over; a job's memory goes. */
+void node_pmix_end(struct node *n);
+void node_pmix_forget(struct node_job *j);
+void node_pmix_job_free(struct node_job *j);
+/* Every rank's environment, added to. */
+int node_pmix_env(const struct task *t, char ***env);
+/* A task has ended: judge it by what it has done with PMIx. */
+void node_pmix_ended(struct task *t);
+/* Of a job with PMIx: it has ended well, and never said a word over it. */
+bool node_pmix_is_apart(const struct task *t);
+/* --keep-going: every collective fails from now on. */
+void node_pmix_broken(struct node *n);
+
+/* Which versions of the library there are at and below this node, the first two of them. */
+void node_pmix_seen(struct node_job *j, const char *version, uint32_t node);
+void node_pmix_seen_put(const struct node_job *j, struct msg_out *m);
+void node_pmix_seen_read(struct node_job *j, const struct msg_in *m);
+
+/* Messages. */
+void node_pmix_fence_from_child(struct node *n, uint32_t place, struct span body);
+void node_pmix_release_from_parent(struct node *n, struct span body);
+int node_pmix_answer(struct node *n, const struct msg_in *m, struct err *err);
+int node_pmix_get(struct node *n, const struct msg_in *m, struct err *err);
+int node_pmix_spawned(struct node *n, const struct msg_in *m, struct err *err);
+
+/* What other files have for it. A job that was held back is ready, or cannot start: */
+void node_job_prepared(struct node_job *j);
+void node_job_refused(struct node_job *j, const char *text);
+/* words of others about the task, among what it writes as errors itself; */
+void task_stdio_say(struct task *t, struct span text);
+/* place_of is filled in: 0 or -ENOMEM. */
+int node_find_places(struct node_job *j);
+
+/* Between node_pmix*.c. */
+void node_pmix_enter(struct node_pmix *p, struct pmix_up *u);
+void node_pmix_ask(struct node_pmix *p, struct pmix_up *u);
+void node_pmix_got(struct node_pmix *p, struct pmix_up *u);
+void node_pmix_give_up(struct node_pmix *p);
+void node_pmix_done(const struct node_pmix *p, struct pmix_up *u, int rc, struct span data);
+struct node_job *node_pmix_job(const struct node *n, const char *nspace);
+struct node_job *node_job_numbered(const struct node *n, uint64_t id);
+extern const struct pmix_fence_ops node_pmix_fence_ops;
+void node_pmix_scratch_make(struct node_pmix *p);
+void node_pmix_scratch_remove(struct node_pmix *p);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/pmix_sig.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "common/limits.h"
+#include "common/num.h"
+
+static int compare(const void *a, const void *b)
+{
+    const struct pmix_member *x = a, *y = b;
+
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->last < y->last ? -1 : x->last > y->last;
+}
+
+/* Into runs; how many are left. */
+static size_t join(struct pmix_member *v, size_t count)
+{
+    size_t k = 0;
+
+    for (size_t i = 1; i < count; i++) {
+        struct pmix_member *last = &v[k];
+
+        if (v[i].job == last->job && (last->last == PMIX_SIG_ALL || v[i].first <= last->last + 1)) {
+            if (v[i].last > last->last)
+                last->last = v[i].last;
+        } else {
+            v[++k] = v[i];
+        }
+    }
+    return k + 1;
+}
+
+int pmix_sig_make(enum pmix_sig_kind kind, struct pmix_member *v, size_t count, struct buf *out)
+{
+    char first = (char)kind;
+    int rc;
+
+    if (count == 0)
+        return -EINVAL;
+    qsort(v, count, sizeof(*v), compare);
+    count = join(v, count);
+    rc = buf_add(out, &first, 1);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const char *comma = i > 0 ? "," : "";
+
+        if (v[i].last == PMIX_SIG_ALL)
+            rc = buf_printf(out, "%s%u.*", comma, v[i].job);
+        else
+            rc = buf_printf(out, "%s%u.%u-%u", comma, v[i].job, v[i].first, v[i].last);
+    }
+    return rc;
+}
+
+/* A number up to `stop`, which is taken off too. */
+static int take(struct span *s, char stop, uint32_t *out)
+{
+    const char *end = memchr(s->p, stop, s->n);
+    uint64_t v;
+    size_t n;
+
+    if (end == NULL)
+        return -EPROTO;
+    n = (size_t)(end - s->p);
+    if (num_u64((struct span){s->p, n}, 0, UINT32_MAX - 1, &v) < 0)
+        return -EPROTO;
+    *out = (uint32_t)v;
+    *s = (struct span){end + 1, s->n - n - 1};
+    return 0;
+}
+
+int pmix_sig_next(struct span *sig, struct pmix_member *m)
+{
+    struct span one;
+    const char *comma;
+    uint64_t v;
+
+    if (sig->n > 0 && (*sig->p == PMIX_SIG_FENCE || *sig->p == PMIX_SIG_CONNECT || *sig->p == PMIX_SIG_DISCONNECT))
+        *sig = (struct span){sig->p + 1, sig->n - 1};
+    if (sig->n == 0)
+        return 0;
+    comma = memchr(sig->p, ',', sig->n);
+    one = (struct span){sig->p, comma == NULL ? sig->n : (size_t)(comma - sig->p)};
+    *sig = comma == NULL ? (struct span){sig->p + sig->n, 0} : (struct span){comma + 1, sig->n - one.n - 1};
+    if (take(&one, '.', &m->job) < 0)
+        return -EPROTO;
+    if (span_is(one, "*")) {
+        m->first = 0;
+        m->last = PMIX_SIG_ALL;
+        return 1;
+    }
+    if (take(&one, '-', &m->first) < 0 || num_u64(one, m->first, TASKS_MAX, &v) < 0)
+        return -EPROTO;
+    m->last = (uint32_t)v;
+    return 1;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pmix_sig.h - the name of a PMIx collective: what it is and who takes part, in one spelling. Pure.
+ *
+ * "f0.*" is a fence of all of job 0, "c0.0-3,0.7-7,2.*" a connect of five of its ranks and all of job 2.
+ */
+#ifndef SERVER_PMIX_SIG_H
+#define SERVER_PMIX_SIG_H
+
+#include <stdint.h>
+#include "common/buf.h"
+#include "common/span.h"
+
+#define PMIX_SIG_ALL UINT32_MAX /* as `last`: the whole job, whatever its size */
+
+enum pmix_sig_kind { PMIX_SIG_FENCE = 'f', PMIX_SIG_CONNECT = 'c', PMIX_SIG_DISCONNECT = 'd' };
+
+/* Ranks first to last of a job. */
+struct pmix_member {
+    uint32_t job, first, last;
+};
+
+/* Sorts `v` and joins what overlaps or adjoins; the text is added to `out`. 0, -EINVAL (nobody), -ENOMEM or -E2BIG. */
+int pmix_sig_make(enum pmix_sig_kind kind, struct pmix_member *v, size_t count, struct buf *out);
+
+/* Takes the first member off `sig`, which may be from a peer. 1, 0 (there is no more) or -EPROTO. */
+int pmix_sig_next(struct span *sig, struct pmix_member *m);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#ifdef HAVE_PMIX
+#include "server/pmix_value.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/util.h"
+
+/* --- values ----------------------------------------------------------------------------------------------------- */
+
+/* Those whose bytes lie in the value itself. */
+static const struct {
+    pmix_data_type_t type;
+    size_t size;
+} plain[] = {
+    {PMIX_BOOL, sizeof(bool)},
+    {PMIX_BYTE, 1},
+    {PMIX_SIZE, sizeof(size_t)},
+    {PMIX_PID, sizeof(pid_t)},
+    {PMIX_INT, sizeof(int)},
+    {PMIX_INT8, 1},
+    {PMIX_INT16, 2},
+    {PMIX_INT32, 4},
+    {PMIX_INT64, 8},
+    {PMIX_UINT, sizeof(unsigned)},
+    {PMIX_UINT8, 1},
+    {PMIX_UINT16, 2},
+    {PMIX_UINT32, 4},
+    {PMIX_UINT64, 8},
+    {PMIX_FLOAT, sizeof(float)},
+    {PMIX_DOUBLE, sizeof(double)},
+    {PMIX_TIMEVAL, sizeof(struct timeval)},
+    {PMIX_STATUS, sizeof(pmix_status_t)},
+    {PMIX_PROC_RANK, sizeof(pmix_rank_t)},
+};
+
+static size_t plain_size(pmix_data_type_t type)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+        if (plain[i].type == type)
+            return plain[i].size;
+    return 0;
+}
+
+static int pack(pmix_data_type_t type, const void *p, size_t n, struct buf *out)
+{
+    int rc = buf_reserve(out, sizeof(type) + n);
+
+    if (rc < 0)
+        return rc;
+    (void)buf_add(out, &type, sizeof(type));
+    if (n > 0)
+        (void)buf_add(out, p, n);
+    return 0;
+}
+
+int pmix_value_pack(const pmix_value_t *v, struct buf *out)
+{
+    size_t n = plain_size(v->type);
+
+    if (n > 0)
+        return pack(v->type, &v->data, n, out);
+    if (v->type == PMIX_STRING && v->data.string != NULL)
+        return pack(v->type, v->data.string, strlen(v->data.string), out);
+    if (v->type == PMIX_BYTE_OBJECT)
+        return pack(v->type, v->data.bo.bytes, v->data.bo.size, out);
+    return -ENOSYS;
+}
+
+int pmix_value_unpack(struct span bytes, pmix_value_t *v)
+{
+    pmix_data_type_t type;
+    size_t n;
+
+    memset(v, 0, sizeof(*v));
+    if (bytes.n < sizeof(type))
+        return -EPROTO;
+    memcpy(&type, bytes.p, sizeof(type));
+    bytes = (struct span){bytes.p + sizeof(type), bytes.n - sizeof(type)};
+    n = plain_size(type);
+    if (n > 0) {
+        if (bytes.n != n)
+            return -EPROTO;
+        memcpy(&v->data, bytes.p, n);
+    } else if (type == PMIX_STRING) {
+        v->data.string = strndup(bytes.p, bytes.n);
+        if (v->data.string == NULL)
+            return -ENOMEM;
+    } else if (type == PMIX_BYTE_OBJECT) {
+        v->data.bo.bytes = (char *)(uintptr_t)bytes.p; /* it is only read */
+        v->data.bo.size = bytes.n;
+    } else {
+        return -EPROTO;
+    }
+    v->type = type;
+    return 0;
+}
+
+void pmix_value_drop(pmix_value_t *v)
+{
+    if (v->type == PMIX_STRING)
+        free(v->data.string);
+    v->type = PMIX_UNDEF;
+}
+
+/* --- lists of infos --------------------------------------------------------------------------------------------- */
+
+static pmix_value_t *add(struct pmix_infos *l, const char *key, pmix_data_type_t type)
+{
+    pmix_info_t *i;
+
+    if (l->count == l->room) {
+        size_t room = l->room == 0 ? 16 : 2 * l->room;
+
+        i = realloc(l->v, room * sizeof(*i));
+        if (i == NULL) {
+            l->failed = -ENOMEM;
+            return NULL;
+        }
+        l->v = i;
+        l->room = room;
+    }
+    i = &l->v[l->count++];
+    memset(i, 0, sizeof(*i));
+    strncpy(i->key, key, sizeof(i->key) - 1);
+    i->value.type = type;
+    return &i->value;
+}
+
+void pmix_infos_str(struct pmix_infos *l, const char *key, const char *value)
+{
+    pmix_value_t *v = value == NULL ? NULL : add(l, key, PMIX_STRING);
+
+    if (v != NULL)
+        v->data.string = (char *)(uintptr_t)value; /* it is only read */
+}
+
+void pmix_infos_u32(struct pmix_infos *l, const char *key, uint32_t value)
+{
+    pmix_value_t *v = add(l, key, PMIX_UINT32);
+
+    if (v != NULL)
+        v->data.uint32 = value;
+}
+
+void pmix_infos_bool(struct pmix_infos *l, const char *key, bool value)
+{
+    pmix_value_t *v = add(l, key, PMIX_BOOL);
+
+    if (v != NULL)
+        v->data.flag = value;
+}
+
+void pmix_infos_proc(struct pmix_infos *l, const char *key, pmix_proc_t *value)
+{
+    pmix_value_t *v = add(l, key, PMIX_PROC);
+
+    if (v != NULL)
+        v->data.proc = value;
+}
+
+void pmix_infos_rank(struct pmix_infos *l, const char *key, pmix_rank_t value)
+{
+    pmix_value_t *v = add(l, key, PMIX_PROC_RANK);
+
+    if (v != NULL)
+        v->data.rank = value;
+}
+
+void pmix_infos_done(struct pmix_infos *l)
+{
+    free(l->v);
+    *l = (struct pmix_infos){0};
+}
+
+const pmix_info_t *pmix_infos_find(const pmix_info_t *v, size_t n, const char *key)
+{
+    for (size_t i = 0; v != NULL && i < n; i++)
+        if (strncmp(v[i].key, key, sizeof(v[i].key)) == 0)
+            return &v[i];
+    return NULL;
+}
+
+bool pmix_infos_flag(const pmix_info_t *v, size_t n, const char *key)
+{
+    const pmix_info_t *i = pmix_infos_find(v, n, key);
+
+    return i != NULL && (i->value.type != PMIX_BOOL || i->value.data.flag);
+}
+
+uint64_t pmix_infos_number(const pmix_info_t *v, size_t n, const char *key, uint64_t missing)
+{
+    const pmix_info_t *i = pmix_infos_find(v, n, key);
+
+    if (i == NULL)
+        return missing;
+    switch (i->value.type) {
+    case PMIX_INT:
+    case PMIX_INT32:
+        return i->value.data.int32 < 0 ? 0 : (uint64_t)i->value.data.int32;
+    case PMIX_UINT8:
+    case PMIX_PERSIST:
+        return i->value.data.uint8;
+    case PMIX_UINT:
+    case PMIX_UINT32:
+        return i->value.data.uint32;
+    default:
+        return missing;
+    }
+}
+#endif

@@ -1,0 +1,70 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Debian's Open MPI, as it is, on eight ssh hosts: it is served over PMIx, on the same tree.
+load helpers
+
+setup_file() { need_hosts 8; }
+
+setup() {
+    ompi=$build/tests/progs/ompi_check
+    [ -x "$ompi" ] || skip "built without Open MPI"
+    grep -qx '#define HAVE_PMIX 1' "$build/config.h" || skip "built without PMIx"
+    RUN_LIMIT=90
+    clean_start
+}
+
+# expect_output TEXT: the run went well, said this and no other word.
+expect_output() {
+    expect_status 0
+    [ "$output" = "$1" ] || show_run "not '$1'"
+    [ -z "$stderr" ] || show_run "words on standard error"
+    leftovers 5
+}
+
+@test "eight hosts: allreduce, ring and split, and MPICH beside it" {
+    run_pmi -H 'h[0-7]' --ppn=2 "$build/tests/progs/mpi_check_openmpi"
+    expect_output "mpi_check: 16 ranks, allreduce, ring and split right; ranks a node: 2 (16 ranks)"
+    [ -x "$mpi_check" ] || skip "built without MPICH"
+    run_pmi -H 'h[0-7]' --ppn=2 --pmix=yes "$mpi_check"
+    expect_status 0
+    [ "$output" = "mpi_check: 16 ranks, allreduce, ring and split right; ranks a node: 2 (16 ranks)" ] || show_run "wrong"
+    leftovers 5
+}
+
+@test "one host, the launcher's own; ranks in another order; a tree of depth three" {
+    run_pmi -n 3 "$ompi"
+    expect_output "hello from 3 ranks"
+    run_pmi -H 'h[0-3],login' --ppn=2 --map=cyclic --fanout=1 "$build/tests/progs/mpi_check_openmpi"
+    expect_output "mpi_check: 10 ranks, allreduce, ring and split right; ranks a node: 2 (10 ranks)"
+}
+
+@test "keys are fetched from the node of their rank where no fence brings them" {
+    run_pmi -H 'h[0-7]' -E OMPI_MCA_pmix_base_async_modex=1 -E OMPI_MCA_pmix_base_collect_data=0 \
+        "$build/tests/progs/mpi_check_openmpi"
+    expect_output "mpi_check: 8 ranks, allreduce, ring and split right; ranks a node: 1 (8 ranks)"
+}
+
+@test "publish, look up, connect and accept" {
+    run_pmi -H 'h[0-7]' "$ompi" connect
+    expect_output "connected: 8 ranks"
+}
+
+@test "spawn: a job of its own on the same hosts" {
+    run_pmi -H 'h[0-3]' --ppn=1 "$ompi" spawn 3
+    expect_status 0
+    [ "$(sort <<<"$output")" = $'children: 3\nparents: 4' ] || show_run "wrong"
+    [ -z "$stderr" ] || show_run "words on standard error"
+    leftovers 5
+}
+
+@test "a script needs to be told, and then works" {
+    run_pmi -H 'h[0-1]' --pmix=yes sh -c '"$0"' "$ompi"
+    expect_output "hello from 2 ranks"
+}
+
+@test "who does not want it has none of it" {
+    run_pmi -n 1 sh -c 'env | grep -c ^PMIX_'
+    [ "$output" = 0 ] || show_run "PMIx variables"
+    run_pmi -n 1 --pmix=no "$ompi"
+    expect_output "hello from 1 ranks"
+}
