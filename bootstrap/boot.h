@@ -32,10 +32,13 @@ struct boot_node {
 struct boot_method_ops {
     /* Starts at once; what it starts may fail later by boot_fail(). */
     int (*open)(struct bootstrap *b, struct err *err);
+    /* Only where there is method_data, as with free(). */
     int64_t (*node_of)(const struct bootstrap *b, uint32_t run, uint32_t index);
     void (*joined)(struct bootstrap *b, uint32_t node, bool attached); /* may be NULL */
     /* "STAGE: reason" for a node that has not joined. */
     void (*why)(const struct bootstrap *b, uint32_t node, struct buf *out);
+    /* All that is to be said when nobody has come for too long; may be NULL: then it is `why` of each. */
+    void (*stalled)(const struct bootstrap *b, struct buf *out);
     void (*close)(struct bootstrap *b); /* close timers of its own; may be NULL */
     void (*free)(struct bootstrap *b);  /* all handles are closed */
 };
@@ -63,7 +66,7 @@ struct bootstrap {
     void *method_data;
 };
 
-extern const struct boot_method_ops boot_local, boot_rsh, boot_manual, boot_slurm;
+extern const struct boot_method_ops boot_local, boot_rsh, boot_manual, boot_slurm, boot_k8s;
 
 /* A handle that the bootstrap's memory has to outlive. `boot_timer_init` cannot fail. */
 void boot_timer_init(struct bootstrap *b, uv_timer_t *t);

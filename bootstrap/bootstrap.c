@@ -119,7 +119,16 @@ static void fail_with_report(struct bootstrap *b, bool all)
 
 static void on_stall(uv_timer_t *t)
 {
-    fail_with_report(t->data, true);
+    struct bootstrap *b = t->data;
+    struct buf text = {0};
+
+    if (b->method->stalled == NULL) {
+        fail_with_report(b, true);
+        return;
+    }
+    b->method->stalled(b, &text);
+    boot_fail(b, buf_str(&text) != NULL ? text.p : "not all have come");
+    buf_done(&text);
 }
 
 static void on_settle(uv_timer_t *t)
@@ -209,6 +218,8 @@ static const struct boot_method_ops *method_of(enum boot_method method)
         return &boot_manual;
     case BOOT_SLURM:
         return &boot_slurm;
+    case BOOT_K8S:
+        return &boot_k8s;
     case BOOT_AUTO:
         break;
     }

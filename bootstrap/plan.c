@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "common/limits.h"
 
-#define NODE_NAME_SIZE sizeof("node4294967295")
+#define NODE_NAME_SIZE (HOST_NAME_MAX_LEN + sizeof("-4294967295"))
 
 /* What is known before ranks are placed. A place is a host of the list or a played node, with or without tasks. */
 struct draft {
@@ -238,9 +238,12 @@ static int name_played(const struct draft *d, const char *self_name, struct plan
         name_node(&p->node[i], p->names);
         if (d->method == BOOT_LOCAL)
             continue;
-        snprintf(next, NODE_NAME_SIZE, "node%" PRIu32, i);
+        if (d->conf->pod_base != NULL)
+            snprintf(next, NODE_NAME_SIZE, "%s-%" PRIu32, d->conf->pod_base, i);
+        else
+            snprintf(next, NODE_NAME_SIZE, "%s%" PRIu32, d->method == BOOT_K8S ? "pod" : "node", i);
         name_node(&p->node[i], next);
-        next += NODE_NAME_SIZE;
+        next += strlen(next) + 1;
     }
     p->self = 0;
     return 0;
@@ -307,6 +310,10 @@ int plan_make(const struct conf *conf, bool (*is_self)(const char *name), const 
             err_set(err, rc, "out of memory");
     }
     free(d.room);
+    if (rc == 0 && d.method == BOOT_K8S && p->node_count < d.places)
+        rc =
+            err_set(err, -EINVAL, "only %" PRIu32 " of %" PRIu32 " pods get a task, and each must have one (-n, --ppn)",
+                    p->node_count, d.places);
     if (rc == 0)
         *out = p;
     else

@@ -45,7 +45,8 @@ struct plan {
  * plays --nodes nodes (1), of which the launcher is node 0, and takes no hosts. rsh needs hosts, of which --nodes takes
  * the first ones; self is the first that means this machine, but -1 where --rsh-command and --rsh-attach=yes are both
  * given. slurm is the same, with -1 within a step. manual is like rsh with hosts; where there are none it has --nodes
- * nodes, of which the launcher is node 0 and the others are called node1, node2, ...
+ * nodes, of which the launcher is node 0 and the others are called node1, node2, ... k8s has --nodes pods, BASE-0 (the
+ * launcher) and on, each of which must get a task.
  *
  * 0, -ENOMEM, or -EINVAL with a text for what cannot be (no hosts for rsh, --nodes over the hosts, too many tasks). */
 int plan_make(const struct conf *conf, bool (*is_self)(const char *name), const char *self_name, struct plan **out,

@@ -62,6 +62,7 @@
 #define PMI_SESSIONS_MAX 65536       /* of one rank */
 #define PREAUTH_BYTES_MAX 4096       /* plaintext bytes accepted from a connection before its hello was accepted */
 #define PREAUTH_WIRE_MAX (20u << 10) /* the same as it comes from the wire, TLS handshake included */
+#define JOIN_WARNINGS_MAX 16         /* words about those who could not join a run with a shared secret */
 #define PREAUTH_MS 10000
 #define PREAUTH_CONNS_MAX 256
 #define PREAUTH_CONNS_PER_ADDR 8

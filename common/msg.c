@@ -44,6 +44,7 @@ static const struct {
     {MSG_PMIX_ASK, "pmix-ask"},
     {MSG_PMIX_GOT, "pmix-got"},
     {MSG_PMIX_CAME, "pmix-came"},
+    {MSG_LEAVING, "leaving"},
     {MSG_WELCOME, "welcome"},
     {MSG_REFUSED, "refused"},
     {MSG_PLACE, "place"},
@@ -66,6 +67,7 @@ static const struct {
     {MSG_PMIX_RELEASE, "pmix-release"},
     {MSG_PMIX_ANSWER, "pmix-answer"},
     {MSG_PMIX_GET, "pmix-get"},
+    {MSG_STATUS, "status"},
     {MSG_PING, "ping"},
     {MSG_PONG, "pong"},
 };

@@ -43,6 +43,7 @@ enum msg_type {
     MSG_PMIX_ASK,
     MSG_PMIX_GOT,
     MSG_PMIX_CAME,
+    MSG_LEAVING,
     /* down */
     MSG_WELCOME = 64,
     MSG_REFUSED,
@@ -66,6 +67,7 @@ enum msg_type {
     MSG_PMIX_RELEASE,
     MSG_PMIX_ANSWER,
     MSG_PMIX_GET,
+    MSG_STATUS,
     /* both, on one edge */
     MSG_PING = 128,
     MSG_PONG,

@@ -247,7 +247,7 @@ static int check_whole(const struct conf *conf, struct err *err)
 {
     if (conf->action != ACTION_RUN)
         return 0;
-    if (conf->app_count == 0)
+    if (conf->app_count == 0 && (conf->bootstrap == BOOT_K8S || !conf_joins(conf)))
         return err_set(err, -EINVAL, "no COMMAND is given: pmi-start [OPTIONS] [--] COMMAND [ARG...], see --help");
     if (conf->bootstrap == BOOT_MANUAL && conf->secret_file == NULL)
         return err_set(err, -EINVAL, "--bootstrap=manual needs --secret-file=FILE; --new-secret=FILE makes one");
@@ -267,7 +267,9 @@ static int load_all(struct loader *ld, const char *admin_file, const struct cmdl
         rc = load_whole(ld, cl, err);
     if (rc == 0)
         rc = cl->part[0].argc > 0 ? load_parts(ld, cl, err) : load_configured_command(ld, err);
-    if (rc == 0 && ld->conf->action != ACTION_NEW_SECRET)
+    if (rc == 0)
+        rc = join_check(ld, envp, err);
+    if (rc == 0 && ld->conf->action != ACTION_NEW_SECRET && ld->conf->bootstrap != BOOT_K8S && !conf_joins(ld->conf))
         rc = hosts_load(ld->conf, envp, err);
     if (rc < 0)
         return rc;
@@ -333,7 +335,7 @@ void conf_free(struct conf *conf)
     free(conf->serve);
     char *const texts[] = {conf->rsh_command,    conf->remote_path, conf->chdir,       conf->output,
                            conf->error,          conf->interface,   conf->secret_file, conf->new_secret,
-                           conf->pmi_trace_file, conf->alloc_job};
+                           conf->pmi_trace_file, conf->alloc_job,   conf->join,        conf->pod_base};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);
     hostlist_free(conf->hosts);

@@ -15,7 +15,7 @@
 #include "common/err.h"
 #include "common/hostlist.h"
 
-enum boot_method { BOOT_AUTO, BOOT_LOCAL, BOOT_RSH, BOOT_MANUAL, BOOT_SLURM };
+enum boot_method { BOOT_AUTO, BOOT_LOCAL, BOOT_RSH, BOOT_MANUAL, BOOT_SLURM, BOOT_K8S };
 enum alloc_kind { ALLOC_NONE, ALLOC_SLURM, ALLOC_PBS, ALLOC_LSF, ALLOC_SGE, ALLOC_FLUX };
 enum map_order { MAP_BLOCK, MAP_CYCLIC };
 enum attach_mode { ATTACH_AUTO, ATTACH_YES, ATTACH_NO };
@@ -70,6 +70,9 @@ struct conf {
     char *alloc_job;        /* its name for the job, or NULL; */
     bool alloc_in_step;     /* this process may have a part of it only */
     unsigned nodes;         /* --nodes; 0: not given */
+    int node;               /* --node, or a pod's index; -1: not given */
+    char *join;             /* "NAME:PORT", a launcher of which this process is to be a node, or NULL */
+    char *pod_base;         /* k8s: a pod is called "BASE-INDEX"; NULL: that is not known */
     int ntasks;             /* -1: not given; where there are several apps it is -1, and each has its own */
     int ppn;                /* -1: not given */
     enum map_order map;
@@ -110,6 +113,9 @@ struct conf {
 int conf_load(int argc, char *const *argv, char *const *envp, struct conf **out, struct err *err);
 void conf_free(struct conf *conf);
 
+/* Is this process to be a node of a run that another one launches? */
+bool conf_joins(const struct conf *conf);
+
 /* COMMAND was not found: does it look like a host of the list, as when a shell has expanded an unquoted h[1-2] into the
  * names of two files? Then the message hints at quotes. */
 bool conf_looks_like_unquoted_hosts(const struct conf *conf);
@@ -123,28 +129,5 @@ int conf_check_interface(const struct conf *conf, bool (*is_self)(const char *na
 char *conf_print(const struct conf *conf);
 /* --help; static. */
 const char *conf_help(void);
-
-/* What a provider is told on its command line (--pmi-...); it reads no file and no environment. */
-struct provider_conf {
-    char **addrs;  /* "ADDR:PORT", NULL-terminated, at least one; IPv6 without brackets */
-    uint32_t rank; /* index within this run of the bootstrap, zero-origin */
-    char *hosts;   /* by srun: the run's nodes, folded; the place of ours among them is `rank`. Or NULL */
-    char *name;    /* by srun: ours. Or NULL */
-    uint32_t size; /* providers plus one */
-    uint32_t run;  /* 1 .. */
-    char *key;     /* the launcher's fingerprint, or NULL with secret_file */
-    char *secret_file;
-    char *interface;
-    struct conf_ports port;
-    enum attach_mode attach;
-    uint64_t start_timeout_ms; /* default 60 s */
-};
-
-/* True where one of the leading --pmi- words is --pmi-port. (A COMMAND's own arguments do not make a provider.) */
-bool provider_conf_is(int argc, char *const *argv);
-/* Unknown --pmi-* options are skipped; anything else unknown is an error. Options: --pmi- with port, rank (or hosts
- * and SLURMD_NODENAME of the environment), size, run, key, secret-file, interface, ports, attach, start-timeout. */
-int provider_conf_parse(int argc, char *const *argv, struct provider_conf **out, struct err *err);
-void provider_conf_free(struct provider_conf *conf);
 
 #endif

@@ -51,6 +51,13 @@ void conf_values_clear(struct conf_values *values)
     *values = (struct conf_values){0};
 }
 
+bool conf_is_typed(const struct conf *conf, const char *name)
+{
+    const struct conf_values *values = conf_values(conf, name);
+
+    return values->count > 0 && values->v[values->count - 1].layer == LAYER_CMDLINE;
+}
+
 static size_t name_len(struct span text)
 {
     const char *eq = memchr(text.p, '=', text.n);
@@ -144,6 +151,7 @@ int loader_init(struct loader *ld)
         return -ENOMEM;
     conf->ntasks = -1;
     conf->ppn = -1;
+    conf->node = -1;
     conf->origins = calloc(1, sizeof(*conf->origins));
     if (conf->origins == NULL || (conf->origins->of = calloc(option_count, sizeof(*conf->origins->of))) == NULL)
         return -ENOMEM;

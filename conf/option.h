@@ -103,6 +103,8 @@ int loader_note(struct loader *ld, const struct option *o, struct span text, con
 /* The values of the option `name` (which must exist); lent. */
 const struct conf_values *conf_values(const struct conf *conf, const char *name);
 void conf_values_clear(struct conf_values *values);
+/* Was it said on this command line, so that it was meant for this run? */
+bool conf_is_typed(const struct conf *conf, const char *name);
 
 /* Read a YAML file's bytes; `name` is for messages. -EINVAL with "name:line:column: ..." */
 int yaml_load(struct loader *ld, const char *name, struct span bytes, enum conf_layer layer, struct err *err);
@@ -115,6 +117,10 @@ int hosts_load(struct conf *conf, char *const *envp, struct err *err);
 
 /* What --serve needs and what does not go together with it; then COMMAND is a single task here. 0 or -EINVAL. */
 int serve_check(struct conf *conf, struct err *err);
+/* The same for --join, and for k8s, where the pod's environment and host name say who we are. 0 or -EINVAL. */
+int join_check(struct loader *ld, char *const *envp, struct err *err);
+/* Is the pod `host`, of the name BASE-INDEX, that of this index? BASE, which points into `host`; else p NULL. */
+struct span pod_base(const char *host, unsigned index);
 
 /* conf_load() with another administrator's file (NULL: none). */
 int conf_load_with(const char *admin_file, int argc, char *const *argv, char *const *envp, struct conf **out,

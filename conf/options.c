@@ -12,8 +12,8 @@
 #define AT(field) .at = offsetof(struct conf, field)
 
 static const struct option_choice bootstraps[] = {
-    {"auto", BOOT_AUTO},   {"local", BOOT_LOCAL},        {"rsh", BOOT_RSH}, {"manual", BOOT_MANUAL},
-    {"slurm", BOOT_SLURM}, {"k8s", OPTION_CHOICE_LATER}, {NULL, 0},
+    {"auto", BOOT_AUTO},   {"local", BOOT_LOCAL}, {"rsh", BOOT_RSH}, {"manual", BOOT_MANUAL},
+    {"slurm", BOOT_SLURM}, {"k8s", BOOT_K8S},     {NULL, 0},
 };
 static const struct option_choice maps[] = {{"block", MAP_BLOCK}, {"cyclic", MAP_CYCLIC}, {NULL, 0}};
 static const struct option_choice attaches[] = {
@@ -29,12 +29,15 @@ static const struct option_choice pmixes[] = {
 const struct option options[] = {
     /* Where */
     {"bootstrap", 'b', ANY, "METHOD", .initial = "auto", .set = set_choice, AT(bootstrap), .choices = bootstraps,
-     .help = "how providers get to the nodes: auto, local, rsh, manual, slurm"},
+     .help = "how providers get to the nodes: auto, local, rsh, manual, slurm, k8s"},
     {"hostlist", 'H', ANY, "HOSTS", .set = set_nothing, .help = "hosts, as foo[0-12],bar; host:N gives slots"},
     {"hostfile", 'f', ANY, "FILE", .set = set_nothing, .help = "a file of hosts: host, host:N or host slots=N a line"},
     {"exclude", 'x', ANY, "HOSTS", .set = set_nothing, .help = "hosts to leave out"},
     {"nodes", 0, ANY, "N", .set = set_unsigned, AT(nodes), .min = 1, .max = NODES_MAX,
      .help = "play N nodes on this machine; with hosts: take the first N"},
+    {"join", 0, ANY, "ADDR:PORT", .set = set_join, AT(join),
+     .help = "be a node of the run whose launcher is there; with k8s: where pod 0 is"},
+    {"node", 0, ANY, "N", .set = set_int, AT(node), .max = NODES_MAX - 1, .help = "with --join: which node, from 0"},
     /* How many */
     {"ntasks", 'n', ANY | OPTION_PART, "N", .set = set_ntasks, .min = 1, .max = TASKS_MAX,
      .help = "tasks in all (of this part, where there are several)"},
@@ -49,7 +52,8 @@ const struct option options[] = {
      .help = "keep logins open for the run: auto, yes or no"},
     {.name = "rsh-tree", .flags = ANY | OPTION_BARE | OPTION_LATER},
     {"remote-path", 0, ANY, "PATH", .set = set_word, AT(remote_path), .help = "where pmi-start is on the other hosts"},
-    {"secret-file", 0, ANY, "FILE", .set = set_text, AT(secret_file), .help = "pre-shared key for --bootstrap=manual"},
+    {"secret-file", 0, ANY, "FILE", .set = set_text, AT(secret_file),
+     .help = "pre-shared key, for manual, k8s and --join"},
     {"new-secret", 0, OPTION_CMDLINE, "FILE", .set = set_new_secret, .help = "write a new pre-shared key and exit"},
     /* Limits of time */
     {"start-timeout", 0, ANY, "DUR", .initial = "60s", .set = set_ms, AT(start_timeout_ms), .min = 1,
@@ -90,8 +94,6 @@ const struct option options[] = {
      .help = "the version 1.N of PMI that a client is answered"},
     {"pmix", 0, ANY, "WHEN", .initial = "auto", .set = set_choice, AT(pmix), .choices = pmixes,
      .help = "a PMIx server on each node, for Open MPI: auto, yes or no"},
-    {.name = "join", .flags = ANY | OPTION_LATER},
-    {.name = "node", .flags = ANY | OPTION_LATER},
     /* Looking on */
     {"pmi-trace", 0, FLAG, "FILE", "yes", "no", .set = set_trace,
      .help = "every PMI request and reply (to standard error)"},

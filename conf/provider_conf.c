@@ -11,6 +11,7 @@
 #include "common/num.h"
 #include "common/strv.h"
 #include "common/util.h"
+#include "conf/provider_conf.h"
 #include "conf/set.h"
 
 #define START_TIMEOUT_MS 60000
@@ -237,6 +238,32 @@ int provider_conf_parse(int argc, char *const *argv, struct provider_conf **out,
     return rc;
 }
 
+static int copy(char **field, const char *text)
+{
+    return text == NULL ? 0 : text_replace(field, span_of(text));
+}
+
+int provider_conf_join(const struct conf *conf, struct provider_conf **out, struct err *err)
+{
+    struct provider_conf *c = calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        return err_set(err, -ENOMEM, "out of memory");
+    c->rank = (uint32_t)conf->node;
+    c->size = conf->nodes;
+    c->run = 1;
+    c->attach = ATTACH_YES;
+    c->start_timeout_ms = conf->start_timeout_ms;
+    c->port = conf->port;
+    if (copy(&c->join, conf->join) < 0 || copy(&c->secret_file, conf->secret_file) < 0 ||
+        copy(&c->interface, conf->interface) < 0) {
+        provider_conf_free(c);
+        return err_set(err, -ENOMEM, "out of memory");
+    }
+    *out = c;
+    return 0;
+}
+
 void provider_conf_free(struct provider_conf *c)
 {
     if (c == NULL)
@@ -246,6 +273,7 @@ void provider_conf_free(struct provider_conf *c)
     free(c->name);
     free(c->key);
     free(c->secret_file);
+    free(c->join);
     free(c->interface);
     free(c);
 }

@@ -41,14 +41,6 @@ int set_serve(struct loader *ld, const struct option *o, struct span text, struc
     return 0;
 }
 
-/* Said on this command line, so that it was meant for this run. */
-static bool is_typed(const struct conf *conf, const char *name)
-{
-    const struct conf_values *values = conf_values(conf, name);
-
-    return values->count > 0 && values->v[values->count - 1].layer == LAYER_CMDLINE;
-}
-
 /* What files and the environment say of where tasks run is for other runs: COMMAND is one task, and it runs here. */
 static void stay_here(struct conf *conf)
 {
@@ -70,11 +62,11 @@ int serve_check(struct conf *conf, struct err *err)
     if (conf->serve_count == 0 || conf->action != ACTION_RUN)
         return 0;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (is_typed(conf, others[i]))
+        if (conf_is_typed(conf, others[i]))
             return err_set(err, -EINVAL,
                            "--serve and --%s do not go together: COMMAND runs once, here, and starts the ranks itself",
                            others[i]);
-    if (is_typed(conf, "bootstrap") && conf->bootstrap != BOOT_AUTO && conf->bootstrap != BOOT_LOCAL)
+    if (conf_is_typed(conf, "bootstrap") && conf->bootstrap != BOOT_AUTO && conf->bootstrap != BOOT_LOCAL)
         return err_set(err, -EINVAL, "--serve starts no providers: --bootstrap is for other runs");
     if (conf->app_count > 1)
         return err_set(err, -EINVAL, "--serve takes one COMMAND, not %zu with ':' between them", conf->app_count);

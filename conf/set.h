@@ -26,6 +26,7 @@ int set_trace(struct loader *ld, const struct option *o, struct span text, struc
 int set_verbose(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_quiet(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_print_hosts(struct loader *ld, const struct option *o, struct span text, struct err *err);
+int set_join(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_serve(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_new_secret(struct loader *ld, const struct option *o, struct span text, struct err *err);
 /* o->min is the enum conf_action. */

@@ -47,6 +47,7 @@ static const char *const local_names[] = {
     "DBUS_*",
     "DISPLAY",
     "HOSTNAME",
+    "JOB_COMPLETION_INDEX",
     "SSH_*",
     "WINDOWID",
     "XAUTHORITY",

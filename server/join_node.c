@@ -15,7 +15,7 @@
 #include "common/msg.h"
 #include "common/strv.h"
 #include "common/topology.h"
-#include "config.h"
+#include "server/join_find.h"
 #include "server/join_send.h"
 #include "server/tree.h"
 
@@ -36,7 +36,8 @@ struct join_node {
     const struct provider_conf *conf; /* lent */
     struct links *links;              /* lent */
     struct tls_ctx *ctx, *run_ctx;    /* counted */
-    struct dialer *dialer;
+    struct dialer *dialer;            /* to the root, then to the parent */
+    struct join_find *find;           /* to a root that is known by name */
     struct listener *listener;
     struct conn *root; /* the first connection, until the parent is reached */
     struct visitor *visitors;
@@ -154,7 +155,7 @@ static const char *interface_here(const struct join_node *j, char *own, size_t s
 
 static int listen_for_children(struct join_node *j, char ***with_port, struct err *err)
 {
-    bool loopback = all_loopback(j->conf->addrs);
+    bool loopback = j->conf->join == NULL && all_loopback(j->conf->addrs);
     char **addrs = NULL, own[128];
     const char *interface = interface_here(j, own, sizeof(own));
     struct listener_conf lc = {
@@ -307,6 +308,8 @@ static void on_root_msg(struct conn *c, unsigned type, struct span body, void *a
     (void)c;
     if (type == MSG_PLACE && j->dialer == NULL && !j->done_with_root)
         dial_parent(j, body);
+    else if (type == MSG_STATUS)
+        j->ops->on_status(body, j->arg);
 }
 
 static void on_root_close(struct conn *c, const struct err *why, void *arg)
@@ -367,14 +370,22 @@ static void refused(struct join_node *j, struct span body)
     fail(j, &err);
 }
 
+/* Or it cannot be found. */
+static void found_root(struct join_node *j)
+{
+    dialer_close(j->dialer);
+    join_find_close(j->find);
+    j->dialer = NULL;
+    j->find = NULL;
+}
+
 static void on_root_won(struct conn *c, unsigned type, struct span body, void *arg)
 {
     struct join_node *j = arg;
     struct err err = {0};
     int rc;
 
-    dialer_close(j->dialer);
-    j->dialer = NULL;
+    found_root(j);
     j->root = c;
     conn_set_ops(c, &root_ops, j);
     if (type == MSG_REFUSED) {
@@ -398,52 +409,44 @@ static void on_root_failed(const struct err *why, void *arg)
 {
     struct join_node *j = arg;
 
-    dialer_close(j->dialer);
-    j->dialer = NULL;
+    found_root(j);
     fail(j, why);
+}
+
+static int seek_root(struct join_node *j, struct msg_out *hello, struct err *err)
+{
+    struct dialer_conf dc = {
+        .addrs = j->conf->addrs,
+        .ctx = j->ctx,
+        .hello_type = MSG_HELLO,
+        .deadline_ms = j->conf->start_timeout_ms,
+        .on_won = on_root_won,
+        .on_failed = on_root_failed,
+        .arg = j,
+    };
+    int rc = hello == NULL ? -ENOMEM : msg_out_done(hello, &dc.hello);
+
+    if (rc < 0)
+        return err_set(err, rc, "out of memory");
+    if (j->conf->join != NULL)
+        return join_find_open(j->loop, j->conf->join, &dc, &j->find, err);
+    return dialer_open(j->loop, &dc, &j->dialer, err);
 }
 
 int join_node_open(uv_loop_t *loop, const struct join_node_conf *conf, const struct join_node_ops *ops, void *arg,
                    struct join_node **out, struct err *err)
 {
     struct join_node *j = calloc(1, sizeof(*j));
-    struct msg_out *hello = msg_out_new();
-    struct span body;
-    uint64_t instance;
+    struct msg_out *hello;
     int rc;
 
-    if (j == NULL || hello == NULL) {
-        free(j);
-        msg_out_free(hello);
+    if (j == NULL)
         return err_set(err, -ENOMEM, "out of memory");
-    }
     *j = (struct join_node){.loop = loop, .ops = ops, .arg = arg, .conf = conf->conf, .links = conf->links};
-    tls_random(&instance, sizeof(instance));
     j->ctx = tls_ctx_ref(conf->ctx);
     j->attached = conf->attached;
-    msg_put_u64(hello, "run", conf->conf->run);
-    msg_put_u64(hello, "index", conf->conf->rank);
-    msg_put_u64(hello, "instance", instance);
-    msg_put_bool(hello, "attached", conf->attached);
-    msg_put_u64(hello, "version_low", PROTO_VERSION_MIN);
-    msg_put_u64(hello, "version_high", PROTO_VERSION_MAX);
-    msg_put_str(hello, "release", PACKAGE_VERSION);
-    rc = msg_out_done(hello, &body);
-    if (rc == 0) {
-        struct dialer_conf dc = {
-            .addrs = conf->conf->addrs,
-            .ctx = conf->ctx,
-            .hello_type = MSG_HELLO,
-            .hello = body,
-            .deadline_ms = conf->conf->start_timeout_ms,
-            .on_won = on_root_won,
-            .on_failed = on_root_failed,
-            .arg = j,
-        };
-        rc = dialer_open(loop, &dc, &j->dialer, err);
-    } else {
-        err_set(err, rc, "out of memory");
-    }
+    hello = join_hello(conf->conf, conf->attached);
+    rc = seek_root(j, hello, err);
     msg_out_free(hello);
     if (rc < 0) {
         j->closing = true;
@@ -456,7 +459,9 @@ int join_node_open(uv_loop_t *loop, const struct join_node_conf *conf, const str
 
 void join_node_state(const struct join_node *j, struct buf *out)
 {
-    if (j->dialer != NULL && j->run_ctx == NULL)
+    if (j->find != NULL)
+        join_find_state(j->find, out);
+    else if (j->dialer != NULL && j->run_ctx == NULL)
         dialer_state(j->dialer, out);
 }
 
@@ -481,6 +486,7 @@ void join_node_close(struct join_node *j)
         return;
     j->closing = true;
     dialer_close(j->dialer);
+    join_find_close(j->find);
     listener_close(j->listener);
     for (struct visitor *v = j->visitors; v != NULL; v = v->next)
         conn_close(v->conn);

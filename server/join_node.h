@@ -9,7 +9,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/io/tls.h"
-#include "conf/conf.h"
+#include "conf/provider_conf.h"
 #include "server/links.h"
 
 struct join_node;
@@ -19,6 +19,8 @@ struct join_node_ops {
     void (*on_joined)(uint32_t node, uint32_t place, void *arg);
     /* The parent is among the links now. */
     void (*on_wired)(void *arg);
+    /* The root's last word: what the run's exit status is. Only where we have joined. */
+    void (*on_status)(struct span body, void *arg);
     /* It cannot join, or the root went away. */
     void (*on_failed)(const struct err *why, void *arg);
 };

@@ -1,58 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "server/join_root.h"
+#include "server/join_root_priv.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/io/conn.h"
 #include "common/io/listener.h"
 #include "common/io/log.h"
+#include "common/limits.h"
 #include "common/msg.h"
 #include "common/strv.h"
 #include "common/topology.h"
 #include "config.h"
-#include "server/expected.h"
 #include "server/join_send.h"
 #include "server/tree.h"
-
-/* A connection that has no place among the links: not known yet, or on its way to its parent. */
-struct guest {
-    struct join_root *owner;
-    struct conn *conn;
-    struct guest *next;
-    bool held;      /* said hello, waits for its key line */
-    uint32_t place; /* 0: none yet */
-    uint32_t run, index;
-    uint64_t instance;      /* the same for all connections of one provider */
-    bool attached, leaving; /* told good-bye; its end is no loss */
-};
-
-/* A place, from the moment it is given out. */
-struct seat {
-    uint32_t node;
-    uint64_t instance;
-    struct guest *guest; /* its first connection, until it is wired; NULL for children of the root */
-    char **addrs;        /* where it listens for children, "ADDR:PORT"; NULL: not yet */
-    bool wired, sent;    /* its place message went out */
-};
-
-struct join_root {
-    const struct join_root_ops *ops; /* lent */
-    void *arg;
-    struct links *links; /* lent */
-    struct tls_ctx *ctx; /* shared, counted */
-    struct listener *listener;
-    struct guest *guests;
-    uint32_t count, taken, wired; /* places, root included */
-    unsigned fanout;
-    bool by_index, closing;
-    bool stopped; /* nobody is let in any more, and the key of the run is wiped */
-    struct seat *seat;
-    uint32_t *parent, *node, *node_of_index;
-    bool *joined; /* [node] of the highest node + 1 */
-    uint32_t node_max;
-    struct expected expected;
-    uint8_t run_key[TLS_PSK_MIN];
-};
 
 static struct guest *guest_new(struct join_root *j, struct conn *c)
 {
@@ -60,21 +22,9 @@ static struct guest *guest_new(struct join_root *j, struct conn *c)
 
     if (g == NULL)
         return NULL;
-    *g = (struct guest){.owner = j, .conn = c, .next = j->guests};
+    *g = (struct guest){.owner = j, .conn = c, .next = j->guests, .node = -1};
     j->guests = g;
     return g;
-}
-
-static void guest_remove(struct guest *g)
-{
-    struct guest **p = &g->owner->guests;
-
-    while (*p != g)
-        p = &(*p)->next;
-    *p = g->next;
-    if (g->place != 0 && g->owner->seat[g->place].guest == g)
-        g->owner->seat[g->place].guest = NULL;
-    free(g);
 }
 
 static void join_free(struct join_root *j)
@@ -109,90 +59,18 @@ static void refuse(struct guest *g, const char *text)
         conn_finish(g->conn);
 }
 
-static void seat_wired(struct join_root *j, uint32_t place)
+/* Nobody else would bring us the words of those who could not join. */
+static __attribute__((format(printf, 2, 3))) void warn(struct join_root *j, const char *fmt, ...)
 {
-    if (j->seat[place].wired)
+    struct err text;
+    va_list ap;
+
+    if (j->warned++ >= JOIN_WARNINGS_MAX)
         return;
-    j->seat[place].wired = true;
-    if (++j->wired == j->count)
-        j->ops->on_wired(j->arg);
-}
-
-/* The connection of the provider at `place` becomes an edge of the root. */
-static void take_child(struct join_root *j, struct guest *g)
-{
-    uint32_t place = g->place;
-    struct conn *c = g->conn;
-
-    j->parent[place] = 0;
-    guest_remove(g);
-    if (links_add(j->links, place, c) < 0) {
-        conn_close(c);
-        return;
-    }
-    seat_wired(j, place);
-}
-
-/* Tell the provider at `place` where its parent listens, if that is known. */
-static void send_place(struct join_root *j, uint32_t place)
-{
-    struct seat *s = &j->seat[place], *up = &j->seat[j->parent[place]];
-    struct msg_out *m;
-
-    if (s->guest == NULL || s->sent || up->addrs == NULL)
-        return;
-    m = msg_out_new();
-    if (m != NULL)
-        msg_put_strv(m, "addrs", up->addrs, strv_count(up->addrs));
-    s->sent = true;
-    (void)join_send(s->guest->conn, MSG_PLACE, m);
-}
-
-static void seat_listens(struct join_root *j, uint32_t place, struct span body)
-{
-    struct msg_in *m;
-    char *text = NULL;
-    size_t n = 1;
-
-    if (place == 0 || place >= j->count || j->seat[place].addrs != NULL || msg_in_new(&m, body, NULL) < 0)
-        return;
-    (void)msg_get_strv(m, "addrs", 64, &j->seat[place].addrs, &n, NULL);
-    if (n == 0 && msg_get_str(m, "text", &text, NULL) == 0)
-        log_warn("node %u cannot listen (%s), taking those below it at the launcher", j->seat[place].node,
-                 log_escape(span_of(text)));
-    free(text);
-    msg_in_free(m);
-    for (uint32_t i = 0; i < topo_child_count(place, j->fanout, j->count); i++)
-        send_place(j, topo_first_child(place, j->fanout) + i);
-}
-
-static void seat_placed(struct guest *g, struct span body)
-{
-    struct join_root *j = g->owner;
-    struct msg_in *m;
-    char *text = NULL;
-    bool ok = false;
-
-    if (msg_in_new(&m, body, NULL) < 0)
-        return;
-    (void)msg_get_bool(m, "ok", &ok, NULL);
-    (void)msg_get_str(m, "text", &text, NULL);
-    msg_in_free(m);
-    if (ok) {
-        uint32_t place = g->place;
-
-        g->leaving = true;
-        conn_finish(g->conn);
-        seat_wired(j, place);
-    } else {
-        const struct seat *up = &j->seat[j->parent[g->place]];
-
-        if (up->addrs == NULL || up->addrs[0] != NULL)
-            log_warn("node %u cannot reach its parent node %u (%s), taking it at the launcher", j->seat[g->place].node,
-                     up->node, text ? log_escape(span_of(text)) : "no reason given");
-        take_child(j, g);
-    }
-    free(text);
+    va_start(ap, fmt);
+    vsnprintf(text.text, sizeof(text.text), fmt, ap);
+    va_end(ap);
+    log_warn("%s", text.text);
 }
 
 static int send_welcome(struct join_root *j, struct guest *g)
@@ -221,6 +99,15 @@ static bool is_second(const struct guest *g, uint32_t node)
     return false;
 }
 
+static void refuse_second(struct guest *g, uint32_t node)
+{
+    const struct join_root *j = g->owner;
+
+    if (j->by_secret)
+        warn(g->owner, "a second %s %u, from %s, was refused", j->noun, node, conn_peer(g->conn));
+    refuse(g, "this node has joined already");
+}
+
 static void guest_join(struct guest *g, uint32_t node)
 {
     struct join_root *j = g->owner;
@@ -231,7 +118,7 @@ static void guest_join(struct guest *g, uint32_t node)
         if (is_second(g, node))
             conn_close(g->conn); /* an answer here might overtake the welcome there */
         else
-            refuse(g, "this node has joined already");
+            refuse_second(g, node);
         return;
     }
     if (j->stopped) {
@@ -252,9 +139,30 @@ static void guest_join(struct guest *g, uint32_t node)
     log_debug("node %u joined from %s: place %u below place %u", node, conn_peer(g->conn), place, j->parent[place]);
     j->ops->on_joined(node, g->attached, j->arg); /* before on_wired(), which the last one may bring */
     if (j->parent[place] == 0)
-        take_child(j, g);
+        join_take_child(j, g);
     else
-        send_place(j, place);
+        join_send_place(j, place);
+}
+
+/* Who has the secret and says which node it is. */
+static void guest_named(struct guest *g)
+{
+    struct join_root *j = g->owner;
+    uint32_t node = (uint32_t)g->node;
+    char text[128];
+
+    if (g->nodes != j->nodes)
+        snprintf(text, sizeof(text), "the run has %u %ss, not %u (--nodes)", j->nodes, j->noun, g->nodes);
+    else if (node == j->node[0])
+        snprintf(text, sizeof(text), "%s %u is the launcher itself", j->noun, node);
+    else if (node >= j->nodes)
+        snprintf(text, sizeof(text), "no %s has the number %u", j->noun, node);
+    else {
+        guest_join(g, node);
+        return;
+    }
+    warn(j, "%s %u, from %s, was refused: %s", j->noun, node, conn_peer(g->conn), text);
+    refuse(g, text);
 }
 
 /* Who is it? Joins it, or holds it until its key line comes. */
@@ -263,7 +171,11 @@ static void guest_identify(struct guest *g)
     struct join_root *j = g->owner;
     int64_t node;
 
-    if (j->by_index) {
+    if (g->node >= 0) {
+        guest_named(g);
+        return;
+    }
+    if (j->by_secret) {
         if (g->index >= j->count - 1)
             refuse(g, "no node has this number");
         else
@@ -277,6 +189,23 @@ static void guest_identify(struct guest *g)
     }
     g->held = true; /* the conn's own limit for strangers ends this */
     j->ops->on_stranger(j->arg);
+}
+
+/* A provider that was given a whole command line says its index alone. */
+static int get_node(struct guest *g, const struct msg_in *m, struct err *err)
+{
+    uint64_t node, nodes;
+    int rc = msg_get_u64(m, "node", 0, NODES_MAX - 1, &node, err);
+
+    if (rc == -ENOENT)
+        return 0;
+    if (rc == 0)
+        rc = msg_get_u64(m, "nodes", 1, NODES_MAX, &nodes, err);
+    if (rc < 0)
+        return rc;
+    g->node = (int64_t)node;
+    g->nodes = (uint32_t)nodes;
+    return 0;
 }
 
 static void guest_hello(struct guest *g, struct span body)
@@ -294,6 +223,8 @@ static void guest_hello(struct guest *g, struct span body)
         (rc = msg_get_u64(m, "index", 0, UINT32_MAX, &index, &err)) == 0 &&
         (rc = msg_get_u64(m, "instance", 0, UINT64_MAX, &g->instance, &err)) == 0)
         rc = msg_get_bool(m, "attached", &g->attached, &err);
+    if (rc == 0 && g->owner->by_secret)
+        rc = get_node(g, m, &err);
     msg_in_free(m);
     if (rc < 0) {
         conn_reject(g->conn, err.text);
@@ -316,9 +247,9 @@ static void on_guest_msg(struct conn *c, unsigned type, struct span body, void *
     else if (g->place == 0 || g->leaving)
         conn_reject(g->conn, "a message out of turn");
     else if (type == MSG_LISTENING)
-        seat_listens(g->owner, g->place, body);
+        join_seat_listens(g->owner, g->place, body);
     else if (type == MSG_PLACED)
-        seat_placed(g, body);
+        join_seat_placed(g, body);
 }
 
 static void on_guest_close(struct conn *c, const struct err *why, void *arg)
@@ -330,7 +261,7 @@ static void on_guest_close(struct conn *c, const struct err *why, void *arg)
 
     if (g->place == 0 && !g->leaving)
         log_debug("connection from %s dropped: %s", conn_peer(c), why->code < 0 ? why->text : "closed");
-    guest_remove(g);
+    join_guest_remove(g);
     if (lost)
         j->ops->on_lost(node, why, j->arg);
     maybe_free(j);
@@ -351,8 +282,13 @@ static void on_new_up(struct conn *c, void *arg)
 
 static void on_new_close(struct conn *c, const struct err *why, void *arg)
 {
-    (void)arg;
-    if (why->code == -EPROTONOSUPPORT)
+    struct join_root *j = arg;
+
+    if (j->by_secret && (why->code == -EPROTONOSUPPORT || why->code == -ESHUTDOWN))
+        warn(j, "%s", why->text);
+    else if (j->by_secret && why->code == -EKEYREJECTED)
+        warn(j, "%s was refused: it has another secret (--secret-file)", conn_peer(c));
+    else if (why->code == -EPROTONOSUPPORT)
         log_info("%s", why->text); /* the provider says it as well, and its words come with its host's name */
     else
         log_debug("connection from %s dropped: %s", conn_peer(c), why->code < 0 ? why->text : "closed");
@@ -394,7 +330,9 @@ int join_root_open(uv_loop_t *loop, const struct join_root_conf *conf, const str
     j->count = conf->providers + 1;
     j->wired = 1;
     j->fanout = conf->fanout;
-    j->by_index = conf->by_index;
+    j->by_secret = conf->by_secret;
+    j->nodes = conf->nodes;
+    j->noun = conf->noun;
     j->ctx = tls_ctx_ref(conf->ctx);
     tls_random(j->run_key, sizeof(j->run_key));
     if (alloc_tables(j, conf) < 0) {
@@ -440,7 +378,7 @@ int join_root_expect(struct join_root *j, uint32_t node, const char *key)
 void join_root_msg(struct join_root *j, uint32_t place, unsigned type, struct span body)
 {
     if (type == MSG_LISTENING)
-        seat_listens(j, place, body);
+        join_seat_listens(j, place, body);
 }
 
 const uint32_t *join_root_parents(const struct join_root *j)
@@ -462,8 +400,11 @@ struct strangers join_root_stop(struct join_root *j)
 {
     struct strangers s = {0};
 
-    if (j->listener != NULL) {
+    if (j->listener != NULL && !j->stopped)
         s = listener_strangers(j->listener);
+    if (j->listener != NULL && j->by_secret) {
+        listener_turn_away(j->listener);
+    } else if (j->listener != NULL) {
         listener_close(j->listener);
         j->listener = NULL;
     }
@@ -473,13 +414,26 @@ struct strangers join_root_stop(struct join_root *j)
     return s;
 }
 
+void join_root_tell(struct join_root *j, unsigned type, struct span body)
+{
+    for (struct guest *g = j->guests; g != NULL; g = g->next)
+        if (g->place != 0)
+            (void)conn_send(g->conn, type, body, false);
+}
+
 void join_root_close(struct join_root *j)
 {
     if (j == NULL)
         return;
     (void)join_root_stop(j);
+    listener_close(j->listener);
+    j->listener = NULL;
     j->closing = true;
-    for (struct guest *g = j->guests; g != NULL; g = g->next)
-        conn_close(g->conn);
+    for (struct guest *g = j->guests; g != NULL; g = g->next) {
+        if (j->by_secret)
+            conn_finish(g->conn); /* it waits for the last word */
+        else
+            conn_close(g->conn);
+    }
     maybe_free(j);
 }

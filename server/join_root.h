@@ -2,7 +2,7 @@
 /* join_root.h - the launcher's side of wiring up: from a hello to a place in the tree
  *
  * A provider that says hello is known by the key it shows, which came back over its login (or, with --secret-file, by
- * its index: whoever has the secret is believed). It gets the next free place. Where the parent of that place is the
+ * its number: whoever has the secret is believed). It gets the next free place. Where the parent of that place is the
  * root, its connection stays; else it is sent to the parent once that one listens, and its connection here ends when it
  * has got there. One that cannot reach its parent is taken by the root itself, with a warning.
  */
@@ -36,7 +36,9 @@ struct join_root_conf {
     uint16_t port_low, port_high;
     bool loopback_only;
     struct tls_ctx *ctx;           /* referenced */
-    bool by_index;                 /* --secret-file: identity is the index in the hello */
+    bool by_secret;                /* --secret-file: who has it is the node, or the index, that it says it is */
+    uint32_t nodes;                /* of the run, the root's own included */
+    const char *noun;              /* what a node is called in messages; static */
     uint32_t providers;            /* expected */
     const uint32_t *node_of_index; /* [providers]; lent for the call */
     uint32_t self;                 /* the root's own node, or TREE_NONE */
@@ -61,8 +63,11 @@ const uint32_t *join_root_nodes(const struct join_root *j);
 int64_t join_root_node_at(const struct join_root *j, uint32_t place);
 
 /* Let nobody in any more (all are wired, or the start failed): stop listening, and wipe the keys with which one could
- * join, those of the context too. How many strangers were there? Again: none. */
+ * join, those of the context too. Where there was a shared secret we go on listening, to turn away whoever comes late,
+ * as a restarted pod, which would else wait for us. How many strangers were there? Again: none. */
 struct strangers join_root_stop(struct join_root *j);
+/* A last word to those who have joined and are not among the links yet. */
+void join_root_tell(struct join_root *j, unsigned type, struct span body);
 void join_root_close(struct join_root *j); /* memory goes with the loop's close callbacks */
 
 #endif

@@ -19,6 +19,7 @@
 #include "server/launcher_priv.h"
 #include "server/pmix_host.h"
 #include "server/process.h"
+#include "server/provider.h"
 #include "server/secret.h"
 
 #define PROGRESS_FIRST_MS 2000
@@ -57,6 +58,21 @@ static void check_end(struct launcher *l)
         tear_down(l);
 }
 
+/* Those who came by themselves end as the run has. */
+static void tell_status(struct launcher *l)
+{
+    struct msg_out *m = msg_out_new();
+    struct span body;
+
+    if (m != NULL)
+        msg_put_u64(m, "status", (uint64_t)l->status);
+    if (m != NULL && msg_out_done(m, &body) == 0) {
+        node_down(l->node, MSG_STATUS, body);
+        join_root_tell(l->join, MSG_STATUS, body);
+    }
+    msg_out_free(m);
+}
+
 void launcher_finish(struct launcher *l, int status)
 {
     if (l->closing)
@@ -64,6 +80,8 @@ void launcher_finish(struct launcher *l, int status)
     l->closing = true;
     l->status = status;
     terminal_set_raw(&l->terminal, false);
+    if (l->join != NULL && launcher_by_secret(l))
+        tell_status(l);
     if (l->join != NULL)
         (void)join_root_stop(l->join);
     uv_timer_start(&l->last, on_last, LAST_MS, 0);
@@ -414,6 +432,12 @@ static int other_action(struct launcher *l, struct err *err)
     }
 }
 
+/* By hand only the launcher knows; but all pods are told the same. */
+static bool has_plan(const struct conf *conf)
+{
+    return !conf_joins(conf) || conf->bootstrap == BOOT_K8S;
+}
+
 static int plan_it(struct launcher *l, struct err *err)
 {
     char host[256] = "localhost";
@@ -446,11 +470,14 @@ int launcher_main(int argc, char **argv, char **envp)
     status = other_action(&l, &err);
     if (status >= 0)
         status = flushed(status);
-    if (status < 0 && (plan_it(&l, &err) < 0 || conf_check_interface(l.conf, addrs_is_self, &err) < 0)) {
+    if (status < 0 && has_plan(l.conf) &&
+        (plan_it(&l, &err) < 0 || conf_check_interface(l.conf, addrs_is_self, &err) < 0)) {
         log_error("%s", err.text);
         status = EXIT_USAGE;
     }
-    if (status < 0) {
+    if (status < 0 && conf_joins(l.conf)) {
+        status = provider_join(l.conf);
+    } else if (status < 0) {
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGXFSZ, SIG_IGN); /* a write that is refused says why */
         process_raise_limits();         /* the keeper needs them too */

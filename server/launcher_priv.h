@@ -11,6 +11,7 @@
 #include "common/io/tls.h"
 #include "conf/conf.h"
 #include "server/join_root.h"
+#include "server/leave.h"
 #include "server/links.h"
 #include "server/node.h"
 #include "server/root.h"
@@ -42,6 +43,8 @@ struct launcher {
     uint32_t boot_running; /* bootstrap processes that have not ended */
     uv_signal_t signal[LAUNCHER_SIGNALS];
     unsigned signal_count;
+    uv_signal_t strays; /* where we are the first process of a container */
+    bool reaps;
     uv_timer_t progress, last, stop;
     pid_t keeper_pid;
     bool closing, links_closed, torn_down;
@@ -54,6 +57,8 @@ void launcher_signals_close(struct launcher *l);
 
 /* launcher_start.c: addresses, listener, bootstrap */
 int launcher_start(struct launcher *l, struct err *err);
+/* Nodes prove themselves by a secret that was shared beforehand, and start by themselves. */
+bool launcher_by_secret(const struct launcher *l);
 uint32_t launcher_waiting(struct launcher *l, struct buf *names);
 
 /* launcher_serve.c: fills l->serve from the configuration and this machine's addresses */

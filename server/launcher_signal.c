@@ -79,11 +79,15 @@ int launcher_signals_open(struct launcher *l, struct err *err)
         if (rc < 0)
             return err_set(err, rc, "cannot catch signal %d: %s", wanted[i], uv_strerror(rc));
     }
+    l->reaps = leave_reap_strays(&l->loop, &l->strays, l->keeper_pid) == 1;
     return 0;
 }
 
 void launcher_signals_close(struct launcher *l)
 {
+    if (l->reaps)
+        uv_close((uv_handle_t *)&l->strays, NULL);
+    l->reaps = false;
     for (unsigned i = 0; i < l->signal_count; i++)
         uv_close((uv_handle_t *)&l->signal[i], NULL);
     l->signal_count = 0;

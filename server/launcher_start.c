@@ -147,9 +147,14 @@ static int make_addrs(struct launcher *l, struct err *err)
     return strv_add(&l->addrs, "127.0.0.1") < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
+bool launcher_by_secret(const struct launcher *l)
+{
+    return l->plan->method == BOOT_MANUAL || l->plan->method == BOOT_K8S;
+}
+
 static int make_ctx(struct launcher *l, struct err *err)
 {
-    if (l->plan->method == BOOT_MANUAL && l->conf->secret_file != NULL)
+    if (launcher_by_secret(l))
         return secret_ctx(l->conf->secret_file, &l->ctx, err) < 0 ? -EINVAL : 0; /* bad use, whatever it is */
     return tls_ctx_new_cert(&l->ctx, NULL, err);
 }
@@ -175,7 +180,9 @@ static int open_join(struct launcher *l, uint32_t *others, uint32_t count, struc
         .port_high = port->given ? (port->range ? port->high : port->low) : 0,
         .loopback_only = l->plan->method == BOOT_LOCAL,
         .ctx = l->ctx,
-        .by_index = l->plan->method == BOOT_MANUAL,
+        .by_secret = launcher_by_secret(l),
+        .nodes = l->plan->node_count,
+        .noun = l->plan->method == BOOT_K8S ? "pod" : "node",
         .providers = count,
         .node_of_index = others,
         .self = l->plan->self >= 0 ? (uint32_t)l->plan->self : TREE_NONE,

@@ -2,7 +2,7 @@
 /* main.c - the program's entry: options decide whether this is the launcher or a provider */
 #include <fcntl.h>
 #include <unistd.h>
-#include "conf/conf.h"
+#include "conf/provider_conf.h"
 #include "server/launcher.h"
 #include "server/provider.h"
 

@@ -361,6 +361,8 @@ static int spread(struct node *n, unsigned type, struct span body, const struct 
     case MSG_END:
         node_end(n);
         return 0;
+    case MSG_STATUS: /* for who runs this node */
+        return 0;
     default:
         return about_job(n, type, m, err);
     }

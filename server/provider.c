@@ -4,7 +4,7 @@
  * The process that the login started forks the worker and waits: it exits when the worker says that it has joined
  * (detached), so that the login ends, and otherwise with the worker's status. Attached, it is the worker itself.
  */
-#include "server/provider.h"
+#include "server/provider_priv.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -15,37 +15,15 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <uv.h>
 #include "common/io/log.h"
 #include "common/limits.h"
-#include "common/io/tls.h"
 #include "common/msg.h"
-#include "conf/conf.h"
-#include "server/join_node.h"
-#include "server/node.h"
 #include "server/pmix_host.h"
 #include "server/process.h"
+#include "server/root.h"
 #include "server/secret.h"
-#include "server/spawner.h"
 
 #define KEY_LINE_EVERY_MS 2000
-
-struct provider {
-    uv_loop_t loop;
-    struct provider_conf *conf;
-    struct tls_ctx *ctx;
-    struct spawner *spawner;
-    struct links *links;
-    struct join_node *join;
-    struct node *node;
-    uv_timer_t key_line;
-    unsigned key_lines;       /* written */
-    int login_out, login_err; /* the login's output and error, until the login has ended; -1 */
-    int login_done;           /* pipe: closing it tells the login's process that we have joined; -1: attached */
-    uint32_t node_id, place;
-    bool finished, closing;
-    int status;
-};
 
 /* --- the login -------------------------------------------------------------------------------------------------- */
 
@@ -121,13 +99,16 @@ static void leave_login(struct provider *p, bool joined)
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
-static void provider_end(struct provider *p, int status)
+void provider_end(struct provider *p, int status)
 {
     if (p->closing)
         return;
     p->closing = true;
     p->status = status;
     uv_close((uv_handle_t *)&p->key_line, NULL);
+    leave_close(&p->leave);
+    if (p->reaps)
+        uv_close((uv_handle_t *)&p->strays, NULL);
     log_set_sink(NULL, NULL);
     links_finish(p->links, true);
     join_node_close(p->join);
@@ -135,7 +116,7 @@ static void provider_end(struct provider *p, int status)
     spawner_close(p->spawner);
 }
 
-static void say(struct provider *p, const char *text)
+void provider_say(struct provider *p, const char *text)
 {
     if (p->login_err >= 0 && p->conf->name != NULL) /* as pdsh puts it, where srun would not */
         dprintf(p->login_err, "%s: pmi-start: %s\n", p->conf->name, text);
@@ -153,7 +134,7 @@ static void say_what_hinders(struct provider *p)
 
     join_node_state(p->join, &state);
     if (state.len > 0 && buf_str(&state) != NULL)
-        say(p, state.p);
+        provider_say(p, state.p);
     buf_done(&state);
 }
 
@@ -227,7 +208,7 @@ static void on_joined(uint32_t node, uint32_t place, void *arg)
     uv_timer_stop(&p->key_line);
     p->node = node_new(&p->loop, &nc, &node_ops, p);
     if (p->node == NULL) {
-        say(p, "out of memory");
+        provider_say(p, "out of memory");
         provider_end(p, 1);
         return;
     }
@@ -241,16 +222,36 @@ static void on_wired(void *arg)
     (void)arg;
 }
 
+static void on_status(struct span body, void *arg)
+{
+    struct provider *p = arg;
+    struct msg_in *m;
+    uint64_t status;
+
+    if (msg_in_new(&m, body, NULL) < 0)
+        return;
+    if (msg_get_u64(m, "status", 0, 255, &status, NULL) == 0)
+        p->run_status = (int)status;
+    msg_in_free(m);
+}
+
 static void on_join_failed(const struct err *why, void *arg)
 {
     struct provider *p = arg;
 
-    say(p, why->text);
-    provider_end(p, 1);
+    if (p->run_status >= 0) {
+        provider_end_as_run(p);
+        return;
+    }
+    provider_say(p, why->text);
+    if (p->conf->join != NULL)
+        provider_not_joined(p, EXIT_HOST);
+    else
+        provider_end(p, 1);
 }
 
 static const struct join_node_ops join_ops = {
-    .on_joined = on_joined, .on_wired = on_wired, .on_failed = on_join_failed};
+    .on_joined = on_joined, .on_wired = on_wired, .on_status = on_status, .on_failed = on_join_failed};
 
 /* --- edges and processes ---------------------------------------------------------------------------------------- */
 
@@ -258,6 +259,8 @@ static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
 {
     struct provider *p = arg;
 
+    if (place == LINKS_PARENT && type == MSG_STATUS)
+        on_status(body, p);
     if (place == LINKS_PARENT)
         node_down(p->node, type, body);
     else
@@ -270,6 +273,14 @@ static void on_lost(uint32_t place, const struct err *why, void *arg)
 
     if (place != LINKS_PARENT) {
         node_child_lost(p->node, place, why);
+        return;
+    }
+    if (p->run_status >= 0) {
+        provider_end_as_run(p);
+        return;
+    }
+    if (p->conf->join != NULL) {
+        provider_lost_launcher(p, why);
         return;
     }
     if (!p->finished)
@@ -317,7 +328,7 @@ static void on_keeper_lost(void *arg)
 
     (void)descendants_kill_all(DESCENDANTS_KILL_MS);
     if (p->node == NULL)
-        say(p, "its keeper process was killed"); /* over the login, as we have not joined yet */
+        provider_say(p, "its keeper process was killed"); /* over the login, as we have not joined yet */
     if (m != NULL) {
         struct span body;
 
@@ -338,7 +349,7 @@ static const struct spawn_ops spawn_ops = {
 static int make_ctx(struct provider *p, struct err *err)
 {
     if (p->conf->secret_file != NULL)
-        return secret_ctx(p->conf->secret_file, &p->ctx, err);
+        return secret_ctx(p->conf->secret_file, &p->ctx, err) < 0 ? -EINVAL : 0; /* bad use, whatever it is */
     return tls_ctx_new_cert(&p->ctx, p->conf->key, err);
 }
 
@@ -349,6 +360,7 @@ static int provider_open(struct provider *p, int keeper_fd, pid_t keeper_pid, st
 
     uv_timer_init(&p->loop, &p->key_line);
     p->key_line.data = p;
+    p->reaps = leave_reap_strays(&p->loop, &p->strays, keeper_pid) == 1;
     p->links = links_new(&links_ops, p);
     if (p->links == NULL) {
         close(keeper_fd);
@@ -364,7 +376,7 @@ static int provider_open(struct provider *p, int keeper_fd, pid_t keeper_pid, st
     rc = join_node_open(&p->loop, &jc, &join_ops, p, &p->join, err);
     if (rc == 0 && p->conf->secret_file == NULL)
         uv_timer_start(&p->key_line, on_key_line, 0, KEY_LINE_EVERY_MS);
-    return rc;
+    return rc == 0 && p->conf->join != NULL ? provider_seek(p, err) : rc;
 }
 
 static int provider_run(struct provider *p, int keeper_fd, pid_t keeper_pid)
@@ -373,12 +385,13 @@ static int provider_run(struct provider *p, int keeper_fd, pid_t keeper_pid)
     int rc = process_loop_init(&p->loop);
 
     if (rc < 0) {
-        say(p, "cannot make an event loop");
+        provider_say(p, "cannot make an event loop");
         return 1;
     }
-    if (provider_open(p, keeper_fd, keeper_pid, &err) < 0) {
-        say(p, err.text);
-        provider_end(p, 1);
+    rc = provider_open(p, keeper_fd, keeper_pid, &err);
+    if (rc < 0) {
+        provider_say(p, err.text);
+        provider_end(p, rc == -EINVAL ? EXIT_USAGE : 1);
     }
     uv_run(&p->loop, UV_RUN_DEFAULT);
     leave_login(p, false);
@@ -396,30 +409,37 @@ static bool stays_attached(const struct provider_conf *c)
     return c->attach == ATTACH_YES || (c->attach == ATTACH_AUTO && process_in_doomed_session());
 }
 
-int provider_main(int argc, char **argv)
+int provider_start(struct provider *p)
 {
-    struct provider p = {.login_done = -1, .login_out = -1, .login_err = -1};
     struct err err = {0};
     pid_t keeper_pid;
     int keeper_fd, status;
 
     (void)signal(SIGPIPE, SIG_IGN);
     process_raise_limits(); /* the keeper needs them too */
+    if ((!stays_attached(p->conf) && fork_worker(&p->login_done, &err) < 0) ||
+        keeper_fork(NULL, &keeper_fd, &keeper_pid, &err) < 0) {
+        log_error("%s", err.text);
+        provider_conf_free(p->conf);
+        return 1;
+    }
+    process_protect();
+    take_login(p);
+    status = provider_run(p, keeper_fd, keeper_pid);
+    provider_conf_free(p->conf);
+    if (pmix_host_is_left()) /* its threads use what exit() would take away */
+        _exit(status);
+    return status;
+}
+
+int provider_main(int argc, char **argv)
+{
+    struct provider p = {.login_done = -1, .login_out = -1, .login_err = -1, .run_status = -1};
+    struct err err = {0};
+
     if (provider_conf_parse(argc, argv, &p.conf, &err) < 0) {
         log_error("%s", err.text);
         return 2;
     }
-    if ((!stays_attached(p.conf) && fork_worker(&p.login_done, &err) < 0) ||
-        keeper_fork(NULL, &keeper_fd, &keeper_pid, &err) < 0) {
-        log_error("%s", err.text);
-        provider_conf_free(p.conf);
-        return 1;
-    }
-    process_protect();
-    take_login(&p);
-    status = provider_run(&p, keeper_fd, keeper_pid);
-    provider_conf_free(p.conf);
-    if (pmix_host_is_left()) /* its threads use what exit() would take away */
-        _exit(status);
-    return status;
+    return provider_start(&p);
 }

@@ -323,6 +323,8 @@ static int up(struct root *r, unsigned type, const struct msg_in *m, struct err 
     switch (type) {
     case MSG_NODE_LOST:
         return root_place_lost(r, m, err);
+    case MSG_LEAVING:
+        return root_place_leaves(r, m, err);
     case MSG_LOG:
         root_log(r, m);
         return 0;

@@ -253,6 +253,26 @@ int root_place_lost(struct root *r, const struct msg_in *m, struct err *err)
     return 0;
 }
 
+/* It was told to end, by its user or as its pod is evicted. It is still there, and ends with the run. */
+int root_place_leaves(struct root *r, const struct msg_in *m, struct err *err)
+{
+    const struct job *j = r->first->job;
+    char why[ERR_TEXT_MAX];
+    uint64_t place, sig;
+    int64_t node;
+    int rc;
+
+    if ((rc = msg_get_u64(m, "place", 1, j->parent != NULL ? j->places - 1 : NODES_MAX, &place, err)) < 0 ||
+        (rc = msg_get_u64(m, "signal", 1, 64, &sig, err)) < 0)
+        return rc;
+    node = j->parent != NULL ? (int64_t)j->node_at[place] : r->ops->node_at((uint32_t)place, r->arg);
+    if (node < 0)
+        return 0;
+    snprintf(why, sizeof(why), "it was told to end: signal %u (%s)", (unsigned)sig, strsignal((int)sig));
+    lose(r, r->plan->node[node].host, why);
+    return 0;
+}
+
 void root_node_lost(struct root *r, uint32_t node, const char *text)
 {
     char why[ERR_TEXT_MAX];

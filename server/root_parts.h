@@ -60,6 +60,7 @@ int root_name(struct root *r, const struct msg_in *m, struct err *err);
 /* root_events.c */
 int root_exited(struct root_job *j, const struct msg_in *m, struct err *err);
 int root_failed(struct root_job *j, const struct msg_in *m, struct err *err);
+int root_place_leaves(struct root *r, const struct msg_in *m, struct err *err);
 int root_place_lost(struct root *r, const struct msg_in *m, struct err *err);
 int root_start_refused(struct root_job *j, const struct msg_in *m, struct err *err);
 void root_left(struct root_job *j);

@@ -174,6 +174,13 @@ struct conn *conn_new(uv_loop_t *loop, int fd, bool server, struct tls_ctx *ctx,
     return c;
 }
 
+void conn_turn_away(struct conn *c)
+{
+    c->turned_away = true;
+    if (c->wire_off == 0 && c->wire.len >= CONN_PROLOGUE_LEN)
+        c->wire.p[CONN_PROLOGUE_FULL] = 1;
+}
+
 void conn_set_ops(struct conn *c, const struct conn_ops *ops, void *arg)
 {
     c->ops = ops;

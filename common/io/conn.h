@@ -2,9 +2,10 @@
 /* conn.h - one link between two nodes: TCP, a version prologue, TLS, messages
  *
  * Each side first sends 16 bytes in the clear: magic "pmistart", 2 bytes lowest and 2 bytes highest protocol version, 4
- * zero bytes. Then TLS, then frames. Until conn_trust() the peer has 10 s and 4 KiB in all. Control messages go ahead
- * of data messages; each kind keeps its order. Pings keep an idle link alive, and one that is silent for LINK_LOST_MS
- * is closed with -ETIMEDOUT. All calls are legal inside callbacks; after on_close the conn is gone.
+ * bytes, of which the first is 1 where nobody is let in any more, and the others are zero. Then TLS, then frames. Until
+ * conn_trust() the peer has 10 s and 4 KiB in all. Control messages go ahead of data messages; each kind keeps its
+ * order. Pings keep an idle link alive, and one that is silent for LINK_LOST_MS is closed with -ETIMEDOUT. All calls
+ * are legal inside callbacks; after on_close the conn is gone.
  */
 #ifndef COMMON_IO_CONN_H
 #define COMMON_IO_CONN_H
@@ -39,6 +40,9 @@ struct conn_ops {
  * accepted. `ctx` is referenced. `arg` and `ops` are lent and must outlive the conn. NULL: out of memory. */
 struct conn *conn_new(uv_loop_t *loop, int fd, bool server, struct tls_ctx *ctx, const struct conn_ops *ops, void *arg);
 
+/* Of one that was just accepted: the peer is only told, in the clear, that nobody is let in any more. Both ends close
+ * with -ESHUTDOWN. */
+void conn_turn_away(struct conn *c);
 /* A new owner (dialer -> overlay). */
 void conn_set_ops(struct conn *c, const struct conn_ops *ops, void *arg);
 void *conn_arg(const struct conn *c);

@@ -11,6 +11,7 @@
 
 #define CONN_MAGIC 0x636f6e6eu
 #define CONN_PROLOGUE_LEN 16
+#define CONN_PROLOGUE_FULL 12 /* the byte that says that nobody is let in any more */
 #define CONN_ADDR_TEXT (INET6_ADDRSTRLEN + 10)
 
 enum conn_state {
@@ -25,6 +26,7 @@ enum conn_state {
 struct conn {
     uint32_t magic;
     enum conn_state state;
+    bool turned_away;
     bool trusted, finishing, paused, shut, full;
     int fd;
     int poll_events;  /* what `poll` is started for */

@@ -237,6 +237,12 @@ static void check_prologue(struct conn *c)
                 "%s speaks protocol versions %u to %u, this side %d to %d: not the same pmi-start", c->peer, low, high,
                 PROTO_VERSION_MIN, PROTO_VERSION_MAX);
         fail_politely(c, &why);
+    } else if (c->turned_away) {
+        err_set(&why, -ESHUTDOWN, "%s comes too late, and was turned away", c->peer);
+        fail_politely(c, &why);
+    } else if (p[CONN_PROLOGUE_FULL] == 1) {
+        err_set(&why, -ESHUTDOWN, "%s says that the run has begun, or is over: nobody can join it any more", c->peer);
+        conn_fail(c, &why);
     } else {
         c->state = CONN_HANDSHAKE;
     }

@@ -193,9 +193,14 @@ static void on_close(struct conn *c, const struct err *why, void *arg)
         return;
     }
     note_interface(t, conn_local(c));
-    if (why->code == -EPROTONOSUPPORT) {
+    if (why->code == -EPROTONOSUPPORT || why->code == -ESHUTDOWN ||
+        (why->code == -EKEYREJECTED && d->conf.key_is_final)) {
+        struct err text = *why;
+
+        if (why->code == -EKEYREJECTED)
+            err_set(&text, why->code, "%s: %s", t->name, why->text);
         stop(d, NULL);
-        d->conf.on_failed(why, d->conf.arg);
+        d->conf.on_failed(&text, d->conf.arg);
         return;
     }
     again_later(t, why->code == 0 ? "out of memory" : why->text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dialer.h - reach one peer at one of several addresses: all are tried, 250 ms apart, the first answered hello wins
  *
- * Dropped or refused connections are tried again with jitter (100 ms .. 2 s, growing) until the deadline. What failed,
- * on which address and local interface, is kept for the message.
+ * A peer of another version, or one that lets nobody in any more, ends it. Dropped or refused connections are tried
+ * again with jitter (100 ms .. 2 s, growing) until the deadline. What failed, on which address and local interface, is
+ * kept for the message.
  */
 #ifndef COMMON_IO_DIALER_H
 #define COMMON_IO_DIALER_H
@@ -19,6 +20,7 @@ struct dialer_conf {
     unsigned hello_type;
     struct span hello;                        /* copied */
     uint64_t deadline_ms;                     /* from now */
+    bool key_is_final;                        /* a peer with another pre-shared key ends it: -EKEYREJECTED */
     uint16_t local_port_low, local_port_high; /* unused, 0 */
     /* Exactly one of these, once. The conn is the callee's, which must call conn_set_ops(); `type` and `body` are the
      * peer's first message. The dialer is still to be closed by its owner. */

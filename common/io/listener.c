@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/io/addrs.h"
+#include "common/io/listen_socket.h"
 #include "common/limits.h"
 #include "common/strv.h"
 #include "common/util.h"
@@ -43,6 +44,7 @@ struct listener {
     unsigned sock_count, handles;
     uv_timer_t pause;
     bool closing;
+    bool full; /* nobody is let in any more */
     uint16_t port;
     struct tls_ctx *ctx;        /* shared, counted */
     const struct conn_ops *ops; /* lent */
@@ -73,7 +75,7 @@ static bool is_rejected(const struct conn *c)
 {
     int code = conn_why(c)->code;
 
-    return code == -EPROTO || code == -ETIMEDOUT || code == -E2BIG;
+    return code == -EPROTO || code == -EKEYREJECTED || code == -ETIMEDOUT || code == -E2BIG;
 }
 
 static void on_gone(struct conn *c, void *arg)
@@ -194,6 +196,8 @@ static bool take(struct listener *l, int fd, const union addr *peer)
         free(s);
         return false;
     }
+    if (l->full)
+        conn_turn_away(s->c);
     conn_set_gone(s->c, on_gone, l);
     while (*last != NULL)
         last = &(*last)->next;
@@ -234,59 +238,6 @@ static void on_ready(uv_poll_t *h, int status, int events)
 
 /* ---- opening ---- */
 
-static socklen_t parse(const char *text, uint16_t port, union addr *out)
-{
-    *out = (union addr){0};
-    if (inet_pton(AF_INET, text, &out->v4.sin_addr) == 1) {
-        out->v4.sin_family = AF_INET;
-        out->v4.sin_port = htons(port);
-        return sizeof(out->v4);
-    }
-    if (inet_pton(AF_INET6, text, &out->v6.sin6_addr) == 1) {
-        out->v6.sin6_family = AF_INET6;
-        out->v6.sin6_port = htons(port);
-        return sizeof(out->v6);
-    }
-    return 0;
-}
-
-/* A listening socket, or negative errno. */
-static int open_one(const char *addr, uint16_t port)
-{
-    union addr a;
-    socklen_t len = parse(addr, port, &a);
-    int one = 1, rc = 0, fd;
-
-    assert(len > 0);
-    fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
-        (a.sa.sa_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
-        bind(fd, &a.sa, len) < 0 || listen(fd, SOMAXCONN) < 0)
-        rc = -errno;
-    if (rc == 0)
-        return fd;
-    close(fd);
-    return rc;
-}
-
-static uint16_t port_of(int fd)
-{
-    union addr a = {0};
-    socklen_t len = sizeof(a);
-
-    if (getsockname(fd, &a.sa, &len) < 0)
-        return 0;
-    return ntohs(a.sa.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
-}
-
-/* No IPv6 here, say. */
-static bool is_absent(int rc)
-{
-    return rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL || rc == -EPROTONOSUPPORT;
-}
-
 /* All of `addrs` with one port; 0: any. Fills the sockets. */
 static int open_all(struct listener *l, char *const *addrs, uint16_t port)
 {
@@ -294,16 +245,16 @@ static int open_all(struct listener *l, char *const *addrs, uint16_t port)
 
     l->sock_count = 0;
     for (size_t i = 0; addrs[i] != NULL && l->sock_count < SOCKS_MAX; i++) {
-        rc = open_one(addrs[i], port);
-        if (rc < 0 && is_absent(rc))
+        rc = listen_socket(addrs[i], port);
+        if (rc < 0 && listen_socket_absent(rc))
             continue;
         if (rc < 0)
             break;
         l->sock[l->sock_count++].fd = rc;
-        port = port_of(rc);
+        port = listen_socket_port(rc);
     }
     l->port = port;
-    if (l->sock_count > 0 && (rc >= 0 || is_absent(rc)))
+    if (l->sock_count > 0 && (rc >= 0 || listen_socket_absent(rc)))
         return 0;
     while (l->sock_count > 0)
         close(l->sock[--l->sock_count].fd);
@@ -473,17 +424,33 @@ struct strangers listener_strangers(const struct listener *l)
     return sum;
 }
 
+/* Of those who have said hello, or will, the owner knows what to say. */
+static void drop_strangers(struct listener *l, bool all)
+{
+    for (struct stranger *s = l->oldest, *next; s != NULL; s = next) {
+        struct conn *c = s->c;
+
+        next = s->next;
+        if (!all && conn_progress(c) == CONN_SECURED)
+            continue;
+        forget(l, c);
+        conn_close(c);
+    }
+}
+
+void listener_turn_away(struct listener *l)
+{
+    if (!l->full)
+        drop_strangers(l, false);
+    l->full = true;
+}
+
 void listener_close(struct listener *l)
 {
     if (l == NULL || l->closing)
         return;
     l->closing = true;
-    while (l->oldest != NULL) {
-        struct conn *c = l->oldest->c;
-
-        forget(l, c);
-        conn_close(c);
-    }
+    drop_strangers(l, true);
     for (unsigned i = 0; i < l->sock_count; i++) {
         l->sock[i].poll.data = l;
         uv_close((uv_handle_t *)&l->sock[i].poll, on_closed);

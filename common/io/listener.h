@@ -40,6 +40,8 @@ struct strangers {
     uint64_t crowded, rejected;
 };
 struct strangers listener_strangers(const struct listener *l);
+/* From now on nobody is let in: who comes is told so, before TLS. Those whose TLS is not up yet are dropped. */
+void listener_turn_away(struct listener *l);
 /* Stop listening; strangers' connections are closed. Freed when the loop has run its close callbacks. */
 void listener_close(struct listener *l);
 

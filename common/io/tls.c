@@ -317,9 +317,10 @@ static int peer_failed(struct tls *t, struct err *err)
     if (t->wrong_key && t->ctx->pin[0] != '\0')
         return err_set(err, -EPROTO, "wrong key: expected %s, it has %s", t->ctx->pin, t->peer_key);
     if (t->wrong_key || reason == SSL_R_BINDER_DOES_NOT_VERIFY)
-        return err_set(err, -EPROTO, "wrong key: it does not have the shared secret");
+        return err_set(err, -EKEYREJECTED, "wrong key: it does not have the shared secret");
     if (is_key_alert(reason))
-        return err_set(err, -EPROTO, "wrong key: it does not accept ours (%s)", why ? why : "alert");
+        return err_set(err, t->ctx->is_psk ? -EKEYREJECTED : -EPROTO, "wrong key: it does not accept ours (%s)",
+                       why ? why : "alert");
     return err_set(err, -EPROTO, "TLS: %s", why ? why : "broken stream");
 }
 
@@ -390,7 +391,7 @@ int tls_feed(struct tls *t, struct span in, struct buf *plain, struct buf *wire,
         t->up = !t->ctx->is_psk || SSL_session_reused(t->ssl);
         drop_key(t->ssl);
         if (!t->up)
-            return leave(t, err_set(err, -EPROTO, "wrong key: it does not use the shared secret"));
+            return leave(t, err_set(err, -EKEYREJECTED, "wrong key: it does not use the shared secret"));
     }
     return leave(t, read_all(t, plain, err));
 }

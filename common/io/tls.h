@@ -40,7 +40,8 @@ struct tls *tls_new(struct tls_ctx *ctx, bool server); /* NULL: out of memory, o
 void tls_free(struct tls *t);
 
 /* Give it bytes from the wire. Plain bytes that come out are appended to `plain`, bytes for the wire to `wire`.
- * 0, -EPROTO (alert, bad record, wrong peer: err says which), -ENOMEM, -ECONNRESET (clean close_notify). */
+ * 0, -EPROTO (alert, bad record, wrong peer: err says which), -EKEYREJECTED (another pre-shared key), -ENOMEM,
+ * -ECONNRESET (clean close_notify). */
 int tls_feed(struct tls *t, struct span in, struct buf *plain, struct buf *wire, struct err *err);
 /* Encrypt. Before the handshake is done: -EAGAIN. */
 int tls_send(struct tls *t, struct span plain, struct buf *wire, struct err *err);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_num.c - any text as a number, a time, a range of ports; what is accepted means what the C library reads */
+/* fuzz_num.c - any text as a number, a time, a range of ports, an address to join, a pod's name; what is accepted means
+ * what the C library reads */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/num.h"
+#include "conf/provider_conf.h"
 #include "conf/set.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,6 +32,25 @@ static void check_signed(const char *copy, struct span text)
         assert(v == 77);
 }
 
+static void check_join(struct span text)
+{
+    char name[HOST_NAME_MAX_LEN + 1] = "before";
+    uint16_t port = 7;
+
+    if (conf_join_parse(text, name, &port) < 0)
+        assert(strcmp(name, "before") == 0 && port == 7);
+    else
+        assert(port > 0 && name[0] != '\0' && strlen(name) < text.n &&
+               memmem(text.p, text.n, name, strlen(name)) != NULL);
+}
+
+static void check_pod(const char *host)
+{
+    struct span base = pod_base(host, 3);
+
+    assert(base.p == NULL || (base.p == host && base.n > 0 && strcmp(host + base.n, "-3") == 0));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span text = {(const char *)data, size};
@@ -41,6 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     check_unsigned(copy, text);
     check_signed(copy, text);
+    check_join(text);
+    check_pod(copy);
     assert(num_duration_ms(text, &ms) < 0 ? ms == 77 : ms <= 1000000000000u);
     assert(ports_parse(text, &ports) < 0 ? !ports.given : ports.given && ports.low >= 1 && ports.low <= ports.high);
     free(copy);

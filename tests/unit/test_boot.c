@@ -127,3 +127,17 @@ Test(boot, manual_needs_a_secret)
     cr_expect(strstr(err.text, "--new-secret=FILE") != NULL);
     rig_done(r);
 }
+
+Test(boot, pods_that_are_missing_are_named_by_number)
+{
+    struct rig *r = rig_with(BOOT_K8S, "s-0 s-1 s-2 s-3 s-4 s-5", "");
+
+    r->boot_conf.key = "";
+    r->plan.self = 0;
+    r->conf.start_timeout_ms = 1000;
+    cr_assert_eq(rig_run(r, 1, NULL), 0);
+    boot_joined(r->boot, 2, true);
+    rig_go_on(r, 5000);
+    cr_expect(strstr(r->said.p, "pods 1,3-5 have not come (nobody within 1 s;") != NULL, "%s", r->said.p);
+    rig_done(r);
+}

@@ -72,7 +72,7 @@ static const struct {
     {"output: \"a%x\"\n", ":1:9: output:", "'a%x'"},
     {"chdir: \"a\\0b\"\n", ":1:8:", "NUL"},
     {"rsh-tree: true\n", ":1:11: rsh-tree:", "not in this version"},
-    {"bootstrap: k8s\n", ":1:12:", "not in this version"},
+    {"join: here\n", ":1:7: join:", "is not ADDR:PORT"},
     {"help: true\n", ":1:1:", "'help'"},
     {"print-config: true\n", ":1:1:", "'print-config'"},
     {"hostlist: f[1-\n", ":1:11: hostlist:", "f[1-"},

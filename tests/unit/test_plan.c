@@ -38,6 +38,7 @@ struct given {
     const char *apps; /* one digit a part, '-' where it has no -n */
     enum alloc_kind alloc;
     bool in_step;
+    const char *pod_base;
 };
 
 static int make(const struct given *g, struct plan **out, struct err *err)
@@ -47,6 +48,7 @@ static int make(const struct given *g, struct plan **out, struct err *err)
     int rc;
 
     conf.alloc = g->alloc;
+    conf.pod_base = (char *)(uintptr_t)g->pod_base;
     conf.alloc_in_step = g->in_step;
     conf.ntasks = app[0].ntasks;
     conf.ppn = g->ppn > 0 ? g->ppn : -1;
@@ -118,6 +120,12 @@ static const struct {
     {"self last", {.hosts = "a:1,b:1,me:1", .ntasks = 3, .nodes = 3}, BOOT_RSH, 2, "a=0|b=1|me=2"},
     {"manual with hosts", {.hosts = "a,me", .method = BOOT_MANUAL}, BOOT_MANUAL, 1, "a=0|me=1"},
     {"manual without", {.nodes = 3, .method = BOOT_MANUAL}, BOOT_MANUAL, 0, "myself=0|node1=1|node2=2"},
+    {"pods", {.nodes = 3, .method = BOOT_K8S, .pod_base = "sim"}, BOOT_K8S, 0, "myself=0|sim-1=1|sim-2=2"},
+    {"pods of whose names nothing is known",
+     {.nodes = 2, .method = BOOT_K8S, .ppn = 2},
+     BOOT_K8S,
+     0,
+     "myself=0 1|pod1=2 3"},
     {"local said", {.method = BOOT_LOCAL, .nodes = 2}, BOOT_LOCAL, 0, "myself=0|myself=1"},
 
     {"Slurm", {.hosts = "a:2,me:1", .alloc = ALLOC_SLURM}, BOOT_SLURM, 1, "a=0 1|me=2"},
@@ -172,6 +180,7 @@ static const struct {
     {"no host left", {.hosts = ""}, "no host is left"},
     {"--nodes over hosts", {.hosts = "a,b,c", .nodes = 5}, "--nodes=5, but the host list has only 3 hosts"},
     {"--nodes over one host", {.hosts = "a", .nodes = 2}, "only 1 host"},
+    {"a pod without a task", {.nodes = 3, .method = BOOT_K8S, .ntasks = 2}, "only 2 of 3 pods get a task"},
     {"too many nodes", {.nodes = NODES_MAX + 1}, "--nodes=1048577"},
     {"too many tasks", {.ntasks = TASKS_MAX + 1}, "16777217 tasks"},
     {"too many by --ppn", {.nodes = 1024, .ppn = TASKS_MAX}, "tasks in all: at most"},

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "common/strv.h"
 #include "common/util.h"
-#include "conf/conf.h"
+#include "conf/provider_conf.h"
 
 TestSuite(provider_conf, .timeout = 5);
 

@@ -77,7 +77,7 @@ Test(tls, long_secret_is_hashed_whole)
     psk_ctx(&c, 'k', 200);
     psk_ctx(&s, 'k', 199);
     pair_open(&c, &s);
-    cr_expect_eq(handshake(&c, &s, 1000000), -EPROTO);
+    cr_expect_eq(handshake(&c, &s, 1000000), -EKEYREJECTED);
     pair_done(&c, &s);
 }
 
@@ -88,7 +88,7 @@ Test(tls, wrong_psk_fails_and_both_sides_say_so)
     psk_ctx(&c, 'k', 32);
     psk_ctx(&s, 'j', 32);
     pair_open(&c, &s);
-    cr_expect_eq(handshake(&c, &s, 1000000), -EPROTO);
+    cr_expect_eq(handshake(&c, &s, 1000000), -EKEYREJECTED);
     cr_expect(strstr(s.err.text, "wrong key") != NULL, "%s", s.err.text);
     cr_expect(strstr(c.err.text, "wrong key") != NULL, "%s", c.err.text);
     pair_done(&c, &s);
@@ -110,7 +110,7 @@ Test(tls, certificate_and_psk_do_not_mix)
     psk_ctx(&c, 'k', 32);
     cr_assert_eq(tls_ctx_new_cert(&s.ctx, NULL, NULL), 0);
     pair_open(&c, &s);
-    cr_expect_eq(handshake(&c, &s, 1000000), -EPROTO);
+    cr_expect_eq(handshake(&c, &s, 1000000), -EKEYREJECTED);
     cr_expect(strstr(c.err.text, "wrong key") != NULL, "%s", c.err.text);
     cr_expect_not(tls_is_up(c.tls));
     pair_done(&c, &s);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* leave.h - signals to a node that has joined by itself: it is asked to end, by a user or by the kubelet
+ *
+ * A pod's first process gets no signal that it does not catch, and is the parent of whatever loses its own.
+ */
+#ifndef SERVER_LEAVE_H
+#define SERVER_LEAVE_H
+
+#include <sys/types.h>
+#include <uv.h>
+
+#define LEAVE_SIGNALS 3
+
+struct leave {
+    uv_signal_t handle[LEAVE_SIGNALS];
+    void (*on_signal)(int sig, void *arg);
+    void *arg;
+    unsigned count;
+};
+
+/* HUP, INT and TERM come to `on_signal`. Negative errno: those that could be caught are. leave_close() is due either
+ * way; memory is the caller's, until the loop has run its close callbacks. */
+int leave_open(struct leave *l, uv_loop_t *loop, void (*on_signal)(int sig, void *arg), void *arg);
+void leave_close(struct leave *l);
+
+/* Where this is the first process of a container: take up the ends of processes that are nobody's, but for `keeper`'s,
+ * for as long as the loop runs. The handle is the caller's; close it where 1 is returned. 0: there is no need. */
+int leave_reap_strays(uv_loop_t *loop, uv_signal_t *h, pid_t keeper);
+
+#endif

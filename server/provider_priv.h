@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* provider_priv.h - what provider.c and provider_join.c share */
+#ifndef SERVER_PROVIDER_PRIV_H
+#define SERVER_PROVIDER_PRIV_H
+
+#include <uv.h>
+#include "common/io/tls.h"
+#include "conf/provider_conf.h"
+#include "server/join_node.h"
+#include "server/leave.h"
+#include "server/node.h"
+#include "server/provider.h"
+#include "server/spawner.h"
+
+struct provider {
+    uv_loop_t loop;
+    struct provider_conf *conf;
+    struct tls_ctx *ctx;
+    struct spawner *spawner;
+    struct links *links;
+    struct join_node *join;
+    struct node *node;
+    uv_timer_t key_line;
+    unsigned key_lines;       /* written */
+    int login_out, login_err; /* the login's output and error, until the login has ended; -1 */
+    int login_done;           /* pipe: closing it tells the login's process that we have joined; -1: attached */
+    uint32_t node_id, place;
+    bool finished, closing;
+    int status;
+    int run_status; /* as the launcher has told it, or -1 */
+    /* --join, and pods: */
+    struct leave leave;
+    uv_signal_t strays;
+    bool reaps, told_to_leave;
+};
+
+/* Take the parts down and exit with this status. */
+void provider_end(struct provider *p, int status);
+/* To who started us. */
+void provider_say(struct provider *p, const char *text);
+/* Run it: returns the exit status. */
+int provider_start(struct provider *p);
+
+/* provider_join.c: one that joins by itself */
+int provider_seek(struct provider *p, struct err *err);
+/* It cannot join. */
+void provider_not_joined(struct provider *p, int status);
+/* The launcher has told its status, and is gone. */
+void provider_end_as_run(struct provider *p);
+/* It is gone without. */
+void provider_lost_launcher(struct provider *p, const struct err *why);
+
+#endif
