@@ -35,6 +35,9 @@ struct boot_method_ops {
     /* Only where there is method_data, as with free(). */
     int64_t (*node_of)(const struct bootstrap *b, uint32_t run, uint32_t index);
     void (*joined)(struct bootstrap *b, uint32_t node, bool attached); /* may be NULL */
+    /* For boot_login() and boot_cancel(); may be NULL. */
+    int (*login)(struct bootstrap *b, uint32_t node, struct err *err);
+    void (*cancel)(struct bootstrap *b, uint32_t node);
     /* "STAGE: reason" for a node that has not joined. */
     void (*why)(const struct bootstrap *b, uint32_t node, struct buf *out);
     /* All that is to be said when nobody has come for too long; may be NULL: then it is `why` of each. */

@@ -147,6 +147,17 @@ static void settle(struct bootstrap *b)
         uv_timer_start(&b->settle, on_settle, BOOT_SETTLE_MS, 0);
 }
 
+/* Its owner goes on without it. */
+static void tell_login_failed(struct bootstrap *b, uint32_t node)
+{
+    struct buf why = {0};
+
+    b->method->why(b, node, &why);
+    if (!b->over && !b->closing)
+        b->ops.on_login_failed(node, buf_str(&why) != NULL ? why.p : "out of memory", b->ops.arg);
+    buf_done(&why);
+}
+
 void boot_node_failed(struct bootstrap *b, uint32_t node)
 {
     struct boot_node *n = &b->node[node];
@@ -154,6 +165,10 @@ void boot_node_failed(struct bootstrap *b, uint32_t node)
     if (!is_open(n))
         return;
     n->state = NODE_FAILED;
+    if (b->ops.on_login_failed != NULL) {
+        tell_login_failed(b, node);
+        return;
+    }
     b->failed_count++;
     settle(b);
 }
@@ -240,7 +255,7 @@ static void init_nodes(struct bootstrap *b)
 
 static void start_stall(struct bootstrap *b)
 {
-    if (b->awaited > 0 && !b->over)
+    if (b->awaited > 0 && !b->over && b->ops.on_login_failed == NULL)
         uv_timer_start(&b->stall, on_stall, b->conf->conf->start_timeout_ms, 0);
 }
 
@@ -310,6 +325,34 @@ void boot_joined(struct bootstrap *b, uint32_t node, bool attached)
     settle(b);
     if (b->method->joined != NULL)
         b->method->joined(b, node, attached);
+}
+
+int boot_login(struct bootstrap *b, uint32_t node, struct err *err)
+{
+    return b->over || b->closing || b->node[node].state != NODE_WAITING ? 0 : b->method->login(b, node, err);
+}
+
+void boot_cancel(struct bootstrap *b, uint32_t node)
+{
+    if (!b->over && !b->closing && b->method->cancel != NULL)
+        b->method->cancel(b, node);
+}
+
+void boot_unjoined(struct bootstrap *b, uint32_t node)
+{
+    struct boot_node *n = &b->node[node];
+
+    if (n->state != NODE_JOINED)
+        return;
+    n->state = NODE_WAITING;
+    n->logging_in = false;
+    b->awaited++;
+    start_stall(b);
+}
+
+void boot_words(struct bootstrap *b, uint32_t node, const char *text)
+{
+    boot_node_words(&b->node[node], span_of(text));
 }
 
 void boot_refused(struct bootstrap *b, uint32_t node, const char *reason)

@@ -32,6 +32,11 @@ struct boot_ops {
     /* The start has failed; once, never from inside boot_open(). `text` is one line for each distinct reason, joined by
      * newlines, none at the end: hosts folded, "hostb: STAGE: reason". boot_close() may be called from here. */
     void (*on_failed)(const char *text, void *arg);
+    /* At a provider, by boot_login(): it has failed for `text`, and nobody tries again here. NULL: they are tried
+     * again, and in the end the start has failed. */
+    void (*on_login_failed)(uint32_t node, const char *text, void *arg);
+    /* Who is to log in to `node`, where it was not we; lent. NULL: nobody else does. */
+    const char *(*login_from)(uint32_t node, void *arg);
     void *arg;
 };
 
@@ -46,6 +51,8 @@ struct boot_conf {
     const char *script;    /* rsh: the path of the user's script or of the shipped one */
     const char *srun;      /* slurm: its path */
     const char *agent;     /* rsh: what the shipped script uses in the place of ssh, or NULL */
+    bool one_by_one;       /* rsh: nothing is started but by boot_login() */
+    uint32_t providers;    /* of the whole run, where the plan has not all of them; 0: it has */
 };
 
 /* Starts at once. `boot_conf` and what it points to is lent and outlives the bootstrap. */
@@ -56,6 +63,15 @@ int boot_open(uv_loop_t *loop, const struct boot_conf *conf, const struct boot_o
 void boot_exited(struct bootstrap *b, uint32_t id, int wstatus);
 /* In its place where it never ran. */
 void boot_not_started(struct bootstrap *b, uint32_t id, int err_no);
+
+/* Start the login of a node that waits. */
+int boot_login(struct bootstrap *b, uint32_t node, struct err *err);
+/* End its login, if it still runs and is one of its own. */
+void boot_cancel(struct bootstrap *b, uint32_t node);
+/* It had joined, and was lost: it waits again. */
+void boot_unjoined(struct bootstrap *b, uint32_t node);
+/* What is known of a login that was tried from elsewhere. */
+void boot_words(struct bootstrap *b, uint32_t node, const char *text);
 
 /* Which node is provider `index` of run `run`, or -1. This is how a hello finds its node where no key line vouches for
  * it. */

@@ -141,7 +141,7 @@ void rsh_login_failed(struct bootstrap *b, uint32_t node)
 
     if (n->state != NODE_WAITING)
         return;
-    if (n->decisive || n->tries >= RSH_TRIES_MAX) {
+    if (b->ops.on_login_failed != NULL || n->decisive || n->tries >= RSH_TRIES_MAX) {
         boot_node_failed(b, node);
         return;
     }
@@ -228,9 +228,31 @@ static int rsh_open(struct bootstrap *b, struct err *err)
     for (uint32_t i = 0; i < nodes; i++)
         if (b->node[i].state == NODE_WAITING)
             r->pending[r->pending_count++] = i;
-    r->total = r->pending_count;
+    r->total = b->conf->providers > 0 ? b->conf->providers : r->pending_count;
     r->all_at_once = conf->rsh_attach == ATTACH_YES || (conf->rsh_attach == ATTACH_AUTO && !rsh_is_ssh(b->conf));
-    return start_pending(b, err);
+    if (!b->conf->one_by_one)
+        return start_pending(b, err);
+    r->pending_count = 0;
+    return rsh_check_provider(b, err);
+}
+
+static int rsh_login(struct bootstrap *b, uint32_t node, struct err *err)
+{
+    int64_t rc = rsh_run_start(b, &node, 1, 1, err);
+
+    return rc < 0 ? (int)rc : 0;
+}
+
+static void rsh_cancel(struct bootstrap *b, uint32_t node)
+{
+    struct rsh *r = b->method_data;
+    struct rsh_run *run = b->node[node].run > 0 ? r->run[b->node[node].run - 1] : NULL;
+
+    if (run == NULL || run->count > 1)
+        return;
+    b->node[node].logging_in = false;
+    run->ended = true;
+    proc_stop(&run->proc);
 }
 
 static void rsh_close(struct bootstrap *b)
@@ -257,6 +279,8 @@ const struct boot_method_ops boot_rsh = {
     .open = rsh_open,
     .node_of = rsh_node_of,
     .joined = rsh_joined,
+    .login = rsh_login,
+    .cancel = rsh_cancel,
     .why = rsh_why,
     .close = rsh_close,
     .free = rsh_free,

@@ -53,6 +53,8 @@ static inline bool rsh_is_ssh(const struct boot_conf *bc)
 
 /* Run the script for the first nodes of `node`; at most `count`, as many as fit into one list. Returns how many. */
 int64_t rsh_run_start(struct bootstrap *b, const uint32_t *node, uint32_t count, uint32_t fanout, struct err *err);
+/* Can a provider's command be given to the hosts' shells? 0 or what start would say. */
+int rsh_check_provider(struct bootstrap *b, struct err *err);
 /* `node` of this run has joined. */
 void rsh_run_joined(struct bootstrap *b, struct rsh_run *run, uint32_t node);
 void rsh_run_free(struct rsh_run *run);

@@ -283,6 +283,15 @@ static int set_provider(struct bootstrap *b, uint32_t number, char ***env, struc
     return rc;
 }
 
+int rsh_check_provider(struct bootstrap *b, struct err *err)
+{
+    char **env = NULL;
+    int rc = set_provider(b, 1, &env, err);
+
+    strv_free(env);
+    return rc;
+}
+
 static int make_env(struct bootstrap *b, const struct rsh_run *run, const char *list, char ***env, struct err *err)
 {
     static const char *const not_for_it[] = {"PMI_FD", "PMI_RANK", "PMI_ID", "PMI_SPAWNED", "PMI_LOGIN_AGENT"};

@@ -103,6 +103,8 @@ void rsh_why(const struct bootstrap *b, uint32_t node, struct buf *out)
         buf_add_str(out, "start: providers connect, but the script does not pass on the providers' output");
     else if (n->words != NULL)
         why_by_words(n, out);
+    else if (run == NULL && b->ops.login_from != NULL && b->ops.login_from(node, b->ops.arg) != NULL)
+        buf_printf(out, "login: no word of it from %s, which was to log in to it", b->ops.login_from(node, b->ops.arg));
     else if (run == NULL)
         buf_add_str(out, "login: its turn did not come");
     else if (n->exit_code >= 0)

@@ -44,6 +44,11 @@ enum msg_type {
     MSG_PMIX_GOT,
     MSG_PMIX_CAME,
     MSG_LEAVING,
+    MSG_JOINED,
+    MSG_UNJOINED,
+    MSG_WANT,
+    MSG_BACK,
+    MSG_LOGIN_FAILED,
     /* down */
     MSG_WELCOME = 64,
     MSG_REFUSED,
@@ -68,6 +73,7 @@ enum msg_type {
     MSG_PMIX_ANSWER,
     MSG_PMIX_GET,
     MSG_STATUS,
+    MSG_SHARE,
     /* both, on one edge */
     MSG_PING = 128,
     MSG_PONG,

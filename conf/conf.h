@@ -78,14 +78,14 @@ struct conf {
     enum map_order map;
     char *rsh_command; /* NULL: the shipped script */
     unsigned rsh_fanout;
+    int rsh_tree; /* -1: no; 0: as wide as `fanout`; else so many logins a host */
     enum attach_mode rsh_attach;
     char *remote_path; /* NULL: this program's own absolute path */
     uint64_t start_timeout_ms;
-    uint64_t timeout_ms; /* 0: none */
     uint64_t kill_grace_ms;
-    uint64_t barrier_warn_ms; /* 0: never */
-    char *chdir;              /* NULL: the launcher's directory */
-    int input;                /* a rank, INPUT_NONE or INPUT_ALL */
+    uint64_t timeout_ms, barrier_warn_ms; /* 0: none, never */
+    char *chdir;                          /* NULL: the launcher's directory */
+    int input;                            /* a rank, INPUT_NONE or INPUT_ALL */
     bool keep_going, label, pty;
     char *output, *error; /* file patterns, or NULL */
     char *interface;      /* NAME, ADDR or CIDR, or NULL */

@@ -22,6 +22,7 @@ int set_port(struct loader *ld, const struct option *o, struct span text, struct
 int set_env(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_env_none(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_preput(struct loader *ld, const struct option *o, struct span text, struct err *err);
+int set_rsh_tree(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_trace(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_verbose(struct loader *ld, const struct option *o, struct span text, struct err *err);
 int set_quiet(struct loader *ld, const struct option *o, struct span text, struct err *err);

@@ -49,6 +49,30 @@ int set_port(struct loader *ld, const struct option *o, struct span text, struct
     return 0;
 }
 
+static bool word_is_one_of(struct span text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (span_is(text, words[i]))
+            return true;
+    return false;
+}
+
+int set_rsh_tree(struct loader *ld, const struct option *o, struct span text, struct err *err)
+{
+    static const char *const off[] = {"no", "false", "off"}, *const on[] = {"yes", "true", "on"};
+    uint64_t v = 0;
+
+    if (text.p == NULL || word_is_one_of(text, off, 3)) {
+        ld->conf->rsh_tree = -1;
+        return 0;
+    }
+    if (!word_is_one_of(text, on, 3) && num_u64(text, (uint64_t)o->min, (uint64_t)o->max, &v) < 0)
+        return err_set(err, -EINVAL, "'%s': a number from 1 to %lld, yes or no was expected", quoted(text).text,
+                       (long long)o->max);
+    ld->conf->rsh_tree = (int)v;
+    return 0;
+}
+
 int set_trace(struct loader *ld, const struct option *o, struct span text, struct err *err)
 {
     static const char *const off[] = {"no", "false", "off", "0"}, *const on[] = {"yes", "true", "on", "1"};

@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/buf.h"
 #include "common/io/addrs.h"
-#include "common/io/conn.h"
 #include "common/io/dialer.h"
 #include "common/io/listener.h"
 #include "common/io/log.h"
@@ -17,7 +15,6 @@
 #include "common/topology.h"
 #include "server/join_find.h"
 #include "server/join_send.h"
-#include "server/tree.h"
 
 /* How long a provider tries to reach its parent before the root takes it. */
 #define PARENT_DIAL_MS 8000
@@ -43,6 +40,8 @@ struct join_node {
     struct visitor *visitors;
     uint32_t place, node, kids;
     unsigned fanout;
+    struct logins_how how; /* --rsh-tree; places 0: it is not */
+    char local[128];       /* the address of our end of the first connection */
     bool attached, closing, done_with_root;
 };
 
@@ -52,6 +51,7 @@ static void maybe_free(struct join_node *j)
         return;
     tls_ctx_unref(j->ctx);
     tls_ctx_unref(j->run_ctx);
+    logins_how_done(&j->how);
     free(j);
 }
 
@@ -132,32 +132,18 @@ static void on_new_close(struct conn *c, const struct err *why, void *arg)
 
 static const struct conn_ops new_ops = {.on_up = on_new_up, .on_close = on_new_close};
 
-/* Are all the addresses that we were given loopback ones? Then everybody is on this machine. */
-static bool all_loopback(char *const *addrs)
+const char *join_node_interface(const struct join_node *j)
 {
-    for (size_t i = 0; addrs[i] != NULL; i++)
-        if (strncmp(addrs[i], "127.", 4) != 0 && strncmp(addrs[i], "::1:", 4) != 0)
-            return false;
-    return true;
-}
+    const char *which = j->conf->interface;
 
-/* What --interface is on this host. Where it is not known here (an interface that has another name, the launcher's own
- * address) it is the address with which the launcher was reached. */
-static const char *interface_here(const struct join_node *j, char *own, size_t size)
-{
-    const char *which = j->conf->interface, *local = conn_local(j->root);
-
-    if (which == NULL || strchr(which, '/') != NULL || if_nametoindex(which) != 0)
-        return which;
-    snprintf(own, size, "%.*s", (int)(strrchr(local, ':') - local), local);
-    return own;
+    return which == NULL || strchr(which, '/') != NULL || if_nametoindex(which) != 0 ? which : j->local;
 }
 
 static int listen_for_children(struct join_node *j, char ***with_port, struct err *err)
 {
-    bool loopback = j->conf->join == NULL && all_loopback(j->conf->addrs);
-    char **addrs = NULL, own[128];
-    const char *interface = interface_here(j, own, sizeof(own));
+    bool loopback = j->conf->join == NULL && addrs_all_loopback(j->conf->addrs);
+    char **addrs = NULL;
+    const char *interface = join_node_interface(j);
     struct listener_conf lc = {
         .interface = interface,
         .port_low = j->conf->port.range ? j->conf->port.low : 0,
@@ -315,14 +301,12 @@ static void on_root_msg(struct conn *c, unsigned type, struct span body, void *a
 static void on_root_close(struct conn *c, const struct err *why, void *arg)
 {
     struct join_node *j = arg;
-    struct err err;
+    struct err err = *why;
 
     (void)c;
     j->root = NULL;
     if (!j->done_with_root && !j->closing) {
-        if (why->code < 0)
-            err = *why;
-        else
+        if (why->code == 0)
             err_set(&err, -ECONNRESET, "the launcher closed the connection");
         fail(j, &err);
     }
@@ -331,25 +315,38 @@ static void on_root_close(struct conn *c, const struct err *why, void *arg)
 
 static const struct conn_ops root_ops = {.on_msg = on_root_msg, .on_close = on_root_close};
 
+/* What there is in a tree that the root plans. */
+static int read_plan(struct join_node *j, const struct msg_in *m, struct err *err)
+{
+    struct span key;
+    uint64_t fanout, kids;
+    int rc;
+
+    if ((rc = msg_get_u64(m, "fanout", 1, NODES_MAX, &fanout, err)) == 0 &&
+        (rc = msg_get_u64(m, "kids", 0, NODES_MAX, &kids, err)) == 0 &&
+        (rc = msg_get_bin(m, "run_key", &key, err)) == 0 &&
+        (rc = tls_ctx_new_psk(&j->run_ctx, (const uint8_t *)key.p, key.n, err)) == 0) {
+        j->fanout = (unsigned)fanout;
+        j->kids = (uint32_t)kids;
+    }
+    return rc;
+}
+
 static int read_welcome(struct join_node *j, struct span body, struct err *err)
 {
     struct msg_in *m;
-    struct span key;
-    uint64_t place, node, fanout, kids;
+    uint64_t place, node;
     int rc = msg_in_new(&m, body, err);
 
     if (rc < 0)
         return rc;
     if ((rc = msg_get_u64(m, "place", 1, NODES_MAX, &place, err)) == 0 &&
-        (rc = msg_get_u64(m, "node", 0, NODES_MAX, &node, err)) == 0 &&
-        (rc = msg_get_u64(m, "fanout", 1, NODES_MAX, &fanout, err)) == 0 &&
-        (rc = msg_get_u64(m, "kids", 0, NODES_MAX, &kids, err)) == 0 &&
-        (rc = msg_get_bin(m, "run_key", &key, err)) == 0 &&
-        (rc = tls_ctx_new_psk(&j->run_ctx, (const uint8_t *)key.p, key.n, err)) == 0) {
+        (rc = msg_get_u64(m, "node", 0, NODES_MAX, &node, err)) == 0) {
         j->place = (uint32_t)place;
         j->node = (uint32_t)node;
-        j->fanout = (unsigned)fanout;
-        j->kids = (uint32_t)kids;
+        rc = logins_how_get(m, &j->how, err);
+        if (rc == -ENOENT)
+            rc = read_plan(j, m, err);
     }
     msg_in_free(m);
     return rc;
@@ -393,6 +390,7 @@ static void on_root_won(struct conn *c, unsigned type, struct span body, void *a
         return;
     }
     conn_trust(c);
+    snprintf(j->local, sizeof(j->local), "%.*s", (int)(strrchr(conn_local(c), ':') - conn_local(c)), conn_local(c));
     rc = type == MSG_WELCOME ? read_welcome(j, body, &err) : err_set(&err, -EPROTO, "no welcome from the launcher");
     if (rc == 0 && j->kids > 0 && (rc = welcome_children(j)) < 0)
         err_set(&err, rc, "cannot answer the launcher");
@@ -401,7 +399,7 @@ static void on_root_won(struct conn *c, unsigned type, struct span body, void *a
         return;
     }
     j->ops->on_joined(j->node, j->place, j->arg);
-    if (topo_parent(j->place, j->fanout) == 0)
+    if (j->how.places > 0 || topo_parent(j->place, j->fanout) == 0)
         root_becomes_parent(j);
 }
 
@@ -455,6 +453,11 @@ int join_node_open(uv_loop_t *loop, const struct join_node_conf *conf, const str
     }
     *out = j;
     return 0;
+}
+
+const struct logins_how *join_node_how(const struct join_node *j)
+{
+    return j->how.places > 0 ? &j->how : NULL;
 }
 
 void join_node_state(const struct join_node *j, struct buf *out)

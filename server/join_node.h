@@ -11,6 +11,7 @@
 #include "common/io/tls.h"
 #include "conf/provider_conf.h"
 #include "server/links.h"
+#include "server/logins_msg.h"
 
 struct join_node;
 
@@ -37,6 +38,11 @@ int join_node_open(uv_loop_t *loop, const struct join_node_conf *conf, const str
                    struct join_node **out, struct err *err);
 /* While the root has not answered: what came of each of its addresses so far; nothing later. */
 void join_node_state(const struct join_node *j, struct buf *out);
+/* Once it has joined: how logins are done from here, lent, or NULL where that is not asked for. */
+const struct logins_how *join_node_how(const struct join_node *j);
+/* Once it has joined: what --interface is on this host, lent, or NULL. Where it is not known here (an interface that
+ * has another name, the launcher's own address) it is the address with which the launcher was reached. */
+const char *join_node_interface(const struct join_node *j);
 /* All are in their places: take no more children. How many strangers were dropped meanwhile. */
 uint64_t join_node_all_in(struct join_node *j);
 void join_node_close(struct join_node *j); /* memory goes with the loop's close callbacks */

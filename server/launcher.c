@@ -41,6 +41,7 @@ static void tear_down(struct launcher *l)
     l->boot = NULL;
     join_root_close(l->join);
     l->join = NULL;
+    launcher_tree_close(l);
     node_close(l->node);
     root_close(l->root);
     spawner_close(l->spawner);
@@ -82,8 +83,7 @@ void launcher_finish(struct launcher *l, int status)
     terminal_set_raw(&l->terminal, false);
     if (l->join != NULL && launcher_by_secret(l))
         tell_status(l);
-    if (l->join != NULL)
-        (void)join_root_stop(l->join);
+    (void)launcher_stop_listening(l);
     uv_timer_start(&l->last, on_last, LAST_MS, 0);
     links_finish(l->links, true); /* where there is none this tears all down */
     check_end(l);
@@ -120,6 +120,8 @@ static int64_t root_node_at(uint32_t place, void *arg)
 {
     struct launcher *l = arg;
 
+    if (l->tree != NULL)
+        return launcher_tree_node_at(l, place);
     return l->join != NULL ? join_root_node_at(l->join, place) : -1;
 }
 
@@ -137,8 +139,7 @@ static void root_start_over(void *arg)
     struct launcher *l = arg;
 
     uv_timer_stop(&l->progress);
-    if (l->join != NULL)
-        l->strangers = join_root_stop(l->join);
+    l->strangers = launcher_stop_listening(l);
     if (l->boot == NULL)
         return;
     if (boot_waiting(l->boot) == 0) {
@@ -190,9 +191,9 @@ static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
 {
     struct launcher *l = arg;
 
-    if (type == MSG_LISTENING)
+    if (type == MSG_LISTENING && l->join != NULL)
         join_root_msg(l->join, place, type, body);
-    else
+    else if (!launcher_tree_msg(l, place, type, body))
         node_up(l->node, place, type, body);
 }
 
@@ -200,7 +201,8 @@ static void on_lost(uint32_t place, const struct err *why, void *arg)
 {
     struct launcher *l = arg;
 
-    node_child_lost(l->node, place, why);
+    if (!launcher_tree_lost(l, place, why))
+        node_child_lost(l->node, place, why);
 }
 
 static void on_drain(void *arg)
@@ -331,6 +333,7 @@ static int open_parts(struct launcher *l, int keeper_fd, struct err *err)
 static void launcher_free(struct launcher *l)
 {
     links_free(l->links);
+    launcher_tree_free(l);
     tls_ctx_unref(l->ctx);
     strv_free(l->addrs);
     free(l->self_path);

@@ -13,6 +13,7 @@
 #include "server/join_root.h"
 #include "server/leave.h"
 #include "server/links.h"
+#include "server/logins.h"
 #include "server/node.h"
 #include "server/root.h"
 #include "server/serve.h"
@@ -32,6 +33,7 @@ struct launcher {
     struct links *links;
     struct node *node;
     struct join_root *join;
+    struct launcher_tree *tree; /* --rsh-tree, in the place of `join`; or NULL */
     struct strangers strangers; /* when the listener has closed */
     struct bootstrap *boot;
     struct boot_conf boot_conf;
@@ -40,6 +42,7 @@ struct launcher {
     struct serve_conf serve;  /* --serve */
     struct terminal terminal; /* --pty */
     char **addrs, *self_path, *script, *srun;
+    const char *agent;     /* a manager's own for logins, or NULL */
     uint32_t boot_running; /* bootstrap processes that have not ended */
     uv_signal_t signal[LAUNCHER_SIGNALS];
     unsigned signal_count;
@@ -60,9 +63,23 @@ int launcher_start(struct launcher *l, struct err *err);
 /* Nodes prove themselves by a secret that was shared beforehand, and start by themselves. */
 bool launcher_by_secret(const struct launcher *l);
 uint32_t launcher_waiting(struct launcher *l, struct buf *names);
+struct strangers launcher_stop_listening(struct launcher *l);
 
 /* launcher_serve.c: fills l->serve from the configuration and this machine's addresses */
 int launcher_serve(struct launcher *l, struct err *err);
+
+/* launcher_tree.c: --rsh-tree. The messages and edges are handled by it where they say so. */
+int launcher_tree_open(struct launcher *l, const uint32_t *others, uint32_t count, struct err *err);
+uint16_t launcher_tree_port(const struct launcher *l);
+int launcher_tree_begin(struct launcher *l, struct err *err);
+void launcher_tree_key(struct launcher *l, uint32_t node, const char *key);
+const char *launcher_tree_login_from(uint32_t node, void *arg);
+bool launcher_tree_msg(struct launcher *l, uint32_t place, unsigned type, struct span body);
+bool launcher_tree_lost(struct launcher *l, uint32_t place, const struct err *why);
+int64_t launcher_tree_node_at(const struct launcher *l, uint32_t place);
+struct strangers launcher_tree_all_in(struct launcher *l);
+void launcher_tree_close(struct launcher *l);
+void launcher_tree_free(struct launcher *l);
 
 /* launcher.c */
 void launcher_finish(struct launcher *l, int status);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* launcher_start.c - open the port, start the providers, follow who comes */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include "common/io/log.h"
 #include "common/strv.h"
 #include "common/util.h"
+#include "server/boot_process.h"
 #include "server/launcher_priv.h"
 #include "server/process.h"
 #include "server/program_find.h"
@@ -16,53 +16,16 @@
 
 /* --- processes of the bootstrap --------------------------------------------------------------------------------- */
 
-static int out_pipe(int *mine, int *theirs)
-{
-    int p[2];
-
-    if (pipe2(p, O_CLOEXEC) < 0)
-        return -errno;
-    (void)fcntl(p[0], F_SETFL, O_RDONLY | O_NONBLOCK);
-    *mine = p[0];
-    *theirs = p[1];
-    return 0;
-}
-
 static int boot_spawn(uint32_t id, char *const *argv, char *const *envp, int *out_fd, int *err_fd, void *arg,
                       struct err *err)
 {
     struct launcher *l = arg;
-    struct spawn_req req = {
-        .id = id,
-        .program = argv[0],
-        .argv = argv,
-        .envp = envp,
-        .fd = {-1, -1, -1},
-        .pmi_fd = -1,
-        .limits = &l->limits,
-    };
-    int out = -1, errf = -1, rc = out_pipe(&out, &req.fd[1]);
+    struct spawn_req what = {.id = id, .argv = argv, .envp = envp};
+    int rc = boot_process_spawn(l->spawner, &l->limits, &what, out_fd, err_fd, err);
 
     if (rc == 0)
-        rc = out_pipe(&errf, &req.fd[2]);
-    if (rc < 0)
-        err_set(err, rc, "cannot make a pipe: %s", strerror(-rc));
-    else
-        rc = spawner_spawn(l->spawner, &req, err);
-    for (int i = 1; i <= 2; i++)
-        if (req.fd[i] >= 0)
-            close(req.fd[i]);
-    if (rc < 0) {
-        if (out >= 0)
-            close(out);
-        if (errf >= 0)
-            close(errf);
-        return rc;
-    }
-    *out_fd = out;
-    *err_fd = errf;
-    l->boot_running++;
-    return 0;
+        l->boot_running++;
+    return rc;
 }
 
 static void boot_kill(uint32_t id, int sig, void *arg)
@@ -78,7 +41,9 @@ static void boot_on_key(uint32_t node, uint32_t run, uint32_t index, const char 
 
     (void)run;
     (void)index;
-    if (l->join != NULL && join_root_expect(l->join, node, key) < 0)
+    if (l->tree != NULL)
+        launcher_tree_key(l, node, key);
+    else if (l->join != NULL && join_root_expect(l->join, node, key) < 0)
         log_error("out of memory");
 }
 
@@ -209,19 +174,9 @@ static int own_script(struct launcher *l, struct err *err)
 
 static int find_script(struct launcher *l, struct err *err)
 {
-    const char *slash = strrchr(l->self_path, '/');
-
     if (l->conf->rsh_command != NULL)
         return own_script(l, err);
-
-    /* From a build tree, where nothing is installed, the script lies beside the program. */
-    if (asprintf(&l->script, "%.*s/bootstrap/pmi-start-rsh", (int)(slash - l->self_path), l->self_path) < 0)
-        return err_set(err, -ENOMEM, "out of memory");
-    if (access(l->script, X_OK) == 0)
-        return 0;
-    free(l->script);
-    l->script = strdup(PKGLIBEXECDIR "/pmi-start-rsh");
-    return l->script == NULL ? err_set(err, -ENOMEM, "out of memory") : 0;
+    return boot_process_script(l->self_path, &l->script) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static int find_srun(struct launcher *l, struct err *err)
@@ -252,29 +207,51 @@ static const char *find_agent(const struct launcher *l)
     return name;
 }
 
-static int open_boot(struct launcher *l, struct err *err)
+/* What is needed to start providers. */
+static int find_means(struct launcher *l, struct err *err)
 {
     int rc = process_self_path(&l->self_path, err);
 
     if (rc == 0)
         rc = l->plan->method == BOOT_SLURM ? find_srun(l, err) : find_script(l, err);
-    if (rc < 0)
-        return rc;
+    l->agent = find_agent(l);
+    return rc;
+}
+
+static int open_boot(struct launcher *l, struct err *err)
+{
     l->boot_conf = (struct boot_conf){
         .conf = l->conf,
         .plan = l->plan,
         .addrs = l->addrs,
-        .port = join_root_port(l->join),
+        .port = l->tree != NULL ? launcher_tree_port(l) : join_root_port(l->join),
         .key = tls_ctx_key(l->ctx),
         .self_path = l->self_path,
         .envp = l->envp,
         .script = l->script,
         .srun = l->srun,
-        .agent = find_agent(l),
+        .agent = l->agent,
+        .one_by_one = l->tree != NULL,
     };
-    l->boot_ops = (struct boot_ops){
-        .spawn = boot_spawn, .kill = boot_kill, .on_key = boot_on_key, .on_failed = boot_on_failed, .arg = l};
+    l->boot_ops = (struct boot_ops){.spawn = boot_spawn,
+                                    .kill = boot_kill,
+                                    .on_key = boot_on_key,
+                                    .on_failed = boot_on_failed,
+                                    .login_from = l->tree != NULL ? launcher_tree_login_from : NULL,
+                                    .arg = l};
     return boot_open(&l->loop, &l->boot_conf, &l->boot_ops, &l->boot, err);
+}
+
+/* Where logins are not what starts providers, or are a manager's own, which only the job's first host may use, there is
+ * no tree of them. */
+static bool is_tree(const struct launcher *l)
+{
+    if (l->conf->rsh_tree < 0)
+        return false;
+    if (l->plan->method == BOOT_RSH && l->agent == NULL)
+        return true;
+    log_info("--rsh-tree is for --bootstrap=rsh with ssh or a script of your own, ignoring it");
+    return false;
 }
 
 int launcher_start(struct launcher *l, struct err *err)
@@ -295,9 +272,20 @@ int launcher_start(struct launcher *l, struct err *err)
     if (rc == 0)
         rc = make_ctx(l, err);
     if (rc == 0)
-        rc = open_join(l, others, count, err);
+        rc = find_means(l, err);
+    if (rc == 0)
+        rc = is_tree(l) ? launcher_tree_open(l, others, count, err) : open_join(l, others, count, err);
     free(others);
-    return rc < 0 ? rc : open_boot(l, err);
+    if (rc == 0)
+        rc = open_boot(l, err);
+    return rc < 0 || l->tree == NULL ? rc : launcher_tree_begin(l, err);
+}
+
+struct strangers launcher_stop_listening(struct launcher *l)
+{
+    if (l->tree != NULL)
+        return launcher_tree_all_in(l);
+    return l->join != NULL ? join_root_stop(l->join) : (struct strangers){0};
 }
 
 uint32_t launcher_waiting(struct launcher *l, struct buf *names)

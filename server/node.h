@@ -44,6 +44,8 @@ void node_up(struct node *n, uint32_t place, unsigned type, struct span body);
 /* The child at `place` is lost; says so upwards. */
 void node_child_lost(struct node *n, uint32_t place, const struct err *why);
 void node_drain(struct node *n);
+/* A message from `from` (a child's place, or FAULT_PARENT) makes no sense: the run ends by it. */
+void node_refuse(struct node *n, uint32_t from, unsigned type, const struct err *why);
 
 /* From the spawner, for ids below BOOT_ID_BASE. */
 void node_task_started(struct node *n, uint32_t id, pid_t pid);

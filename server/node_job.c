@@ -79,7 +79,7 @@ static int find_kids(struct node *n, const struct tree *t)
 {
     if (n->kid_place != NULL)
         return 0;
-    for (uint32_t p = n->conf.place + 1; p < t->count; p++)
+    for (uint32_t p = 1; p < t->count; p++)
         n->kid_count += t->parent[p] == n->conf.place;
     n->kid_place = calloc(n->kid_count + 1u, sizeof(*n->kid_place));
     n->kid_finished = calloc(n->kid_count + 1u, sizeof(*n->kid_finished));
@@ -87,7 +87,7 @@ static int find_kids(struct node *n, const struct tree *t)
         n->kid_count = 0;
         return -ENOMEM;
     }
-    for (uint32_t p = n->conf.place + 1, i = 0; p < t->count; p++)
+    for (uint32_t p = 1, i = 0; p < t->count; p++)
         if (t->parent[p] == n->conf.place)
             n->kid_place[i++] = p;
     return 0;

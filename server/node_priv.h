@@ -142,7 +142,6 @@ struct node {
 /* A message that others wait for was refused (from: see fault.h), or could not be sent: the run ends, or with
  * --keep-going the job's barriers fail. */
 void node_fault(struct node *n, const struct fault *f);
-void node_refuse(struct node *n, uint32_t from, unsigned type, const struct err *why);
 
 #include "server/node_parts.h"
 

@@ -18,6 +18,7 @@
 #include "common/io/log.h"
 #include "common/limits.h"
 #include "common/msg.h"
+#include "server/fault.h"
 #include "server/pmix_host.h"
 #include "server/process.h"
 #include "server/root.h"
@@ -111,6 +112,7 @@ void provider_end(struct provider *p, int status)
         uv_close((uv_handle_t *)&p->strays, NULL);
     log_set_sink(NULL, NULL);
     links_finish(p->links, true);
+    provider_logins_close(p->logins);
     join_node_close(p->join);
     node_close(p->node);
     spawner_close(p->spawner);
@@ -192,7 +194,9 @@ static void on_finished(void *arg)
 
 static uint64_t all_in(void *arg)
 {
-    return join_node_all_in(((struct provider *)arg)->join);
+    struct provider *p = arg;
+
+    return join_node_all_in(p->join) + provider_logins_all_in(p->logins);
 }
 
 static const struct node_ops node_ops = {
@@ -207,7 +211,7 @@ static void on_joined(uint32_t node, uint32_t place, void *arg)
     p->place = place;
     uv_timer_stop(&p->key_line);
     p->node = node_new(&p->loop, &nc, &node_ops, p);
-    if (p->node == NULL) {
+    if (p->node == NULL || provider_make_logins(p) < 0) {
         provider_say(p, "out of memory");
         provider_end(p, 1);
         return;
@@ -258,19 +262,31 @@ static const struct join_node_ops join_ops = {
 static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
 {
     struct provider *p = arg;
+    struct logins *logins = provider_logins_of(p->logins);
+    struct err err = {0};
+    int rc = 0;
 
     if (place == LINKS_PARENT && type == MSG_STATUS)
         on_status(body, p);
-    if (place == LINKS_PARENT)
+    if (place == LINKS_PARENT && type == MSG_SHARE && p->logins != NULL)
+        rc = provider_logins_share(p->logins, body, &err);
+    else if (place != LINKS_PARENT && logins != NULL && logins_is_msg(type))
+        rc = logins_msg(logins, place, type, body, &err);
+    else if (place == LINKS_PARENT)
         node_down(p->node, type, body);
     else
         node_up(p->node, place, type, body);
+    if (rc < 0)
+        node_refuse(p->node, place == LINKS_PARENT ? FAULT_PARENT : place, type, &err);
 }
 
 static void on_lost(uint32_t place, const struct err *why, void *arg)
 {
     struct provider *p = arg;
 
+    if (place != LINKS_PARENT && provider_logins_of(p->logins) != NULL &&
+        logins_child_lost(provider_logins_of(p->logins), place, why))
+        return;
     if (place != LINKS_PARENT) {
         node_child_lost(p->node, place, why);
         return;
@@ -306,18 +322,29 @@ static const struct links_ops links_ops = {
 
 static void on_started(uint32_t id, pid_t pid, void *arg)
 {
-    node_task_started(((struct provider *)arg)->node, id, pid);
+    if (id < SPAWN_ID_KEPT)
+        node_task_started(((struct provider *)arg)->node, id, pid);
 }
 
 static void on_spawn_failed(uint32_t id, enum spawn_stage stage, int err_no, void *arg)
 {
-    node_task_failed(((struct provider *)arg)->node, id, stage, err_no);
+    struct provider *p = arg;
+
+    if (id < SPAWN_ID_KEPT)
+        node_task_failed(p->node, id, stage, err_no);
+    else
+        provider_logins_exited(p->logins, id, err_no, 0);
 }
 
 static void on_exited(uint32_t id, pid_t pid, int wstatus, void *arg)
 {
+    struct provider *p = arg;
+
     (void)pid;
-    node_task_exited(((struct provider *)arg)->node, id, wstatus);
+    if (id < SPAWN_ID_KEPT)
+        node_task_exited(p->node, id, wstatus);
+    else
+        provider_logins_exited(p->logins, id, 0, wstatus);
 }
 
 /* Its children are ours now. They cannot be served without it: the node is lost, and says so itself. */
@@ -400,6 +427,7 @@ static int provider_run(struct provider *p, int keeper_fd, pid_t keeper_pid)
     assert(rc == 0);
     process_end_keeper(keeper_pid);
     links_free(p->links);
+    provider_logins_free(p->logins);
     tls_ctx_unref(p->ctx);
     return p->status;
 }
@@ -416,6 +444,7 @@ int provider_start(struct provider *p)
     int keeper_fd, status;
 
     (void)signal(SIGPIPE, SIG_IGN);
+    task_limits_capture(&p->limits);
     process_raise_limits(); /* the keeper needs them too */
     if ((!stays_attached(p->conf) && fork_worker(&p->login_done, &err) < 0) ||
         keeper_fork(NULL, &keeper_fd, &keeper_pid, &err) < 0) {

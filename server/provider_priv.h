@@ -10,6 +10,7 @@
 #include "server/leave.h"
 #include "server/node.h"
 #include "server/provider.h"
+#include "server/provider_logins.h"
 #include "server/spawner.h"
 
 struct provider {
@@ -20,6 +21,8 @@ struct provider {
     struct links *links;
     struct join_node *join;
     struct node *node;
+    struct provider_logins *logins; /* --rsh-tree, or NULL */
+    struct task_limits limits;
     uv_timer_t key_line;
     unsigned key_lines;       /* written */
     int login_out, login_err; /* the login's output and error, until the login has ended; -1 */
@@ -40,6 +43,9 @@ void provider_end(struct provider *p, int status);
 void provider_say(struct provider *p, const char *text);
 /* Run it: returns the exit status. */
 int provider_start(struct provider *p);
+
+/* provider_tree.c: where the welcome says how logins are done. 0 or -ENOMEM. */
+int provider_make_logins(struct provider *p);
 
 /* provider_join.c: one that joins by itself */
 int provider_seek(struct provider *p, struct err *err);

@@ -191,7 +191,7 @@ void root_say_lost(struct root *r)
 /* Is `place` at or below `top`? */
 static bool below(const struct job *j, uint32_t place, uint32_t top)
 {
-    while (place > top)
+    while (place != top && place != 0)
         place = j->parent[place];
     return place == top;
 }

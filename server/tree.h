@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tree.h - the tree as it came to be: each place's parent and node, and how many ranks lie below each
  *
- * Places count from 0, the root; a parent's place is always below its children's. The plan is topology.h's k-ary tree;
- * a provider that could not reach its parent hangs below the root instead. Pure.
+ * Places count from 0, the root. The plan is topology.h's k-ary tree, where a provider that could not reach its parent
+ * hangs below the root instead; with --rsh-tree it is whatever tree the logins became. Pure.
  */
 #ifndef SERVER_TREE_H
 #define SERVER_TREE_H

@@ -382,3 +382,11 @@ const char *addrs_interface_of(const char *addr)
     free(l.v);
     return name;
 }
+
+bool addrs_all_loopback(char *const *addrs)
+{
+    for (size_t i = 0; addrs[i] != NULL; i++)
+        if (strncmp(addrs[i], "127.", 4) != 0 && strncmp(addrs[i], "::1:", 4) != 0)
+            return false;
+    return true;
+}

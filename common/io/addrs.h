@@ -23,5 +23,7 @@ bool addrs_is_local(const char *number);
 
 /* The interface that carries local address `addr` (text, no port), or "?"; static buffer. */
 const char *addrs_interface_of(const char *addr);
+/* Are all of these ("ADDR:PORT") loopback ones? Then everybody is on this machine. */
+bool addrs_all_loopback(char *const *addrs);
 
 #endif

@@ -99,7 +99,7 @@ static void on_limit(uv_timer_t *t)
     uv_stop(t->loop);
 }
 
-static const struct boot_ops ops = {spawn, kill_one, on_key, on_failed, NULL};
+static const struct boot_ops ops = {.spawn = spawn, .kill = kill_one, .on_key = on_key, .on_failed = on_failed};
 
 static char *const addrs[] = {(char[]){"10.0.0.1"}, (char[]){"fd00::1"}, NULL};
 

@@ -148,7 +148,7 @@ static const struct {
     {"--join=[g]:1 --node=1", {"'[g]:1'"}},
     {"--join=-h:1 --node=1", {"'-h:1'"}},
     {"--node=1 true", {"--node is for --join"}},
-    {"--rsh-tree true", {"--rsh-tree: not in this version"}},
+    {"--rsh-tree=0 true", {"--rsh-tree", "'0'", "from 1 to 65536, yes or no"}},
     {"--pmi-rank=1 true", {"no option '--pmi-rank=1'"}},
     /* habits */
     {"-np 4 true", {"'-np'", "-n N"}},
@@ -402,7 +402,7 @@ Test(conf, bad_environment)
     } cases[] = {
         {"PMI_START_RSH_FANOUT=x", "PMI_START_RSH_FANOUT: 'x' is not a number"},
         {"PMI_START_FOO=1", "PMI_START_FOO"},
-        {"PMI_START_RSH_TREE=1", "PMI_START_RSH_TREE: not in this version"},
+        {"PMI_START_RSH_TREE=x", "PMI_START_RSH_TREE: 'x'"},
         {"PMI_START_HELP=1", "PMI_START_HELP"},
         {"PMI_START_COMMAND=x", "PMI_START_COMMAND"},
         {"PMI_START_rsh_fanout=1", "PMI_START_rsh_fanout"},

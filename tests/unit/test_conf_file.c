@@ -71,7 +71,7 @@ static const struct {
     {"preput:\n  - a\n", ":2:5: preput:", "'a'"},
     {"output: \"a%x\"\n", ":1:9: output:", "'a%x'"},
     {"chdir: \"a\\0b\"\n", ":1:8:", "NUL"},
-    {"rsh-tree: true\n", ":1:11: rsh-tree:", "not in this version"},
+    {"rsh-tree: 0\n", ":1:11: rsh-tree:", "from 1 to 65536"},
     {"join: here\n", ":1:7: join:", "is not ADDR:PORT"},
     {"help: true\n", ":1:1:", "'help'"},
     {"print-config: true\n", ":1:1:", "'print-config'"},

@@ -45,6 +45,27 @@ Test(tree, what_is_no_tree_is_refused)
     cr_expect_null(t);
 }
 
+Test(tree, a_parent_may_have_any_place_but_none_in_a_circle)
+{
+    /* 0 - 5 - 1 - 4, 0 - 3 - 2 */
+    const uint32_t parent[] = {TREE_NONE, 5, 3, 0, 1, 0}, node[] = {0, 1, 2, 3, 4, 5}, ranks[] = {0, 1, 2, 3, 4, 5};
+    const uint32_t circle[] = {TREE_NONE, 2, 1, 0, 1, 0}, beyond[] = {TREE_NONE, 6, 0, 0, 0, 0};
+    struct tree *t = NULL;
+
+    cr_expect_eq(tree_make(circle, node, ranks, 6, &t, NULL), -EPROTO);
+    cr_expect_eq(tree_make(beyond, node, ranks, 6, &t, NULL), -EPROTO);
+    cr_assert_eq(tree_make(parent, node, ranks, 6, &t, NULL), 0);
+    cr_expect_eq(t->ranks[0], 15);
+    cr_expect_eq(t->ranks[5], 10);
+    cr_expect_eq(t->ranks[1], 5);
+    cr_expect_eq(t->ranks[3], 5);
+    cr_expect_eq(tree_next_hop(t, 0, 4), 5);
+    cr_expect_eq(tree_next_hop(t, 5, 4), 1);
+    cr_expect_eq(tree_next_hop(t, 3, 4), TREE_NONE);
+    cr_expect_eq(tree_next_hop(t, 4, 4), TREE_NONE);
+    tree_free(t);
+}
+
 Test(topology, children_are_counted_to_the_last)
 {
     for (uint32_t k = 1; k < 40; k++) {
