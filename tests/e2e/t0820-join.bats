@@ -18,6 +18,7 @@ setup() {
 
 teardown() {
     end_failed
+    on h1 nft delete table ip e2e 2>/dev/null || true
     rm -f "$secret" "$secret.other" "$HOSTS_DIR/join.hosts"
 }
 
@@ -142,6 +143,51 @@ two_of_a_kind() {
     nodes=2 join gone h2 1 --start-timeout=500ms
     ended gone 69
     expect_line "no connection within 0.5 s: $(address_of login):$PORT (eth0): connection refused"
+    leftovers
+}
+
+# A name has two addresses here, of which one swallows all that is sent to it: TCP alone would try it for two minutes.
+@test "an address where nobody answers costs no time, and is named where there is no other" {
+    local dead
+    dead=$(address_of login | cut -d. -f1-2).77.7
+    on h1 nft -f - <<<"table ip e2e { chain out { type filter hook output priority 0
+        ip daddr $dead drop
+    }
+}"
+    { cat "$HOSTS_DIR/hosts" && printf '%s two\n' "$dead" "$(address_of login)" && echo "$dead one"; } >"$HOSTS_DIR/join.hosts"
+    launch --nodes=2 true
+    # shellcheck disable=SC2016 # for the shell on the host
+    within=(on h1 timeout -s KILL "$RUN_LIMIT" unshare -m sh -c 'mount --bind "$1" /etc/hosts && shift && exec "$@"' sh
+        "$HOSTS_DIR/join.hosts" "$pmi_start" --node=1 --nodes=2 --secret-file="$secret")
+    "${within[@]}" --join=two:$PORT
+    wait_pmi run
+    expect_status 0
+    run --separate-stderr "${within[@]}" --join=one:$PORT --start-timeout=1s
+    expect_status 69
+    expect_line "no connection within 1 s: $dead:$PORT (*): no answer"
+    leftovers
+}
+
+@test "a version and the one before it understand each other, whichever is the launcher" {
+    local next=$build/tests/progs/pmi_start_v1_2 launcher
+    for launcher in "$pmi_start" "$next"; do
+        pmi_start=$launcher launch --nodes=3 "$client" init , exchange 1 10 0 new , finalize
+        pmi_start=$next join one h1 1
+        join two h2 2
+        wait_pmi run
+        expect_status 0
+        [ "$output" = 'exchange: 3 ranks, 1 rounds, all right' ] || show_run "not all"
+        ended one 0
+        ended two 0
+    done
+    # What has nothing in common is refused by both, with both named.
+    pmi_start=$build/tests/progs/pmi_start_v2 launch --nodes=2 --start-timeout=2s true
+    nodes=2 join other h1 1
+    ended other 69
+    expect_line '* speaks protocol versions 2 to 2, this side 1 to 1: not the same pmi-start'
+    wait_pmi run
+    expect_status 69
+    expect_line '* speaks protocol versions 1 to 1, this side 2 to 2: not the same pmi-start'
     leftovers
 }
 
