@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include "bootstrap/boot.h"
 #include "bootstrap/command.h"
 #include "common/io/log.h"
@@ -92,9 +93,27 @@ static int start_all(struct bootstrap *b, struct err *err)
     return rc;
 }
 
+/* Two pipes and a connection each, until all are in. */
+static int check_room(const struct bootstrap *b, struct err *err)
+{
+    uint64_t need = UINT64_C(3) * b->awaited + 64;
+    struct rlimit lim;
+
+    if (getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur == RLIM_INFINITY || need <= lim.rlim_cur)
+        return 0;
+    return err_set(err, -EMFILE,
+                   "--nodes=%" PRIu32 " needs %" PRIu64 " open files here, but the limit (ulimit -n) is %" PRIu64
+                   ": play fewer nodes, or raise it",
+                   b->conf->plan->node_count, need, (uint64_t)lim.rlim_cur);
+}
+
 static int local_open(struct bootstrap *b, struct err *err)
 {
     struct local *l;
+    int rc = check_room(b, err);
+
+    if (rc < 0)
+        return rc;
 
     if (b->conf->key[0] == '\0')
         return err_set(err, -EINVAL, "--secret-file goes with --bootstrap=manual; local needs none");

@@ -22,18 +22,34 @@ const char *alloc_get(char *const *envp, const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* The first manager of which there is a trace. */
+/* Slurm's where there is one: variables of others may be there for the scripts' sake, as by its wrappers for PBS. Else
+ * that of the only other manager of which there is a trace. */
 static int read_any(char *const *envp, struct alloc *out, struct err *err)
 {
     static int (*const readers[])(char *const *, struct alloc *, struct err *) = {alloc_slurm, alloc_pbs, alloc_lsf,
                                                                                   alloc_sge, alloc_flux};
+    static const char *const names[] = {"Slurm", "PBS", "LSF", "Grid Engine", "Flux"};
     struct alloc a = {0};
+    size_t found = 0;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && a.kind == ALLOC_NONE && i < ARRAY_SIZE(readers); i++)
-        rc = readers[i](envp, &a, err);
+    for (size_t i = 0; rc == 0 && a.kind != ALLOC_SLURM && i < ARRAY_SIZE(readers); i++) {
+        struct alloc more = {0};
+
+        rc = readers[i](envp, &more, err);
+        if (rc == 0 && more.kind != ALLOC_NONE && a.kind != ALLOC_NONE) {
+            rc = err_set(err, -EINVAL, "this is job %s of %s and job %s of %s at once", a.job, names[found], more.job,
+                         names[i]);
+            alloc_done(&more);
+        } else if (rc == 0 && more.kind != ALLOC_NONE) {
+            a = more;
+            found = i;
+        }
+    }
     if (rc == 0)
         *out = a;
+    else
+        alloc_done(&a);
     return rc;
 }
 

@@ -127,8 +127,11 @@ static int read_entry(struct entries *e, struct span line, enum alloc_format for
     *left = line;
     if (name.n == 0)
         return 0;
-    if (format != ALLOC_REPEATED && num_u64(number, 1, UINT32_MAX, &slots) < 0)
+    if (format != ALLOC_REPEATED && number.n == 0)
         return err_set(err, -EINVAL, "behind '%s' a number of slots is missing", quoted(name).text);
+    if (format != ALLOC_REPEATED && num_u64(number, 1, SLOTS_MAX, &slots) < 0)
+        return err_set(err, -EINVAL, "'%s' behind '%s' is no number of slots, 1 to %d", quoted(number).text,
+                       quoted(name).text, SLOTS_MAX);
     if (format == ALLOC_REPEATED && next_word(left).n > 0)
         return err_set(err, -EINVAL, "'%s' is not alone in its line", quoted(name).text);
     rc = add_entry(e, name, slots);
@@ -229,6 +232,55 @@ int alloc_pbs(char *const *envp, struct alloc *out, struct err *err)
     return finish(&a, ALLOC_PBS, job, "PBS_NODEFILE", rc, out, err);
 }
 
+static int host_cmp(const void *x, const void *y)
+{
+    return strcmp(((const struct host *)x)->name, ((const struct host *)y)->name);
+}
+
+static struct host *sorted(const struct hostlist *hl)
+{
+    size_t n = hostlist_count(hl);
+    struct host *v = calloc(n + 1, sizeof(*v));
+
+    for (size_t i = 0; v != NULL && i < n; i++)
+        v[i] = hostlist_get(hl, i);
+    if (v != NULL)
+        qsort(v, n, sizeof(*v), host_cmp);
+    return v;
+}
+
+static bool is_same(const struct hostlist *a, const struct hostlist *b, int *rc)
+{
+    struct host *x = sorted(a), *y = sorted(b);
+    bool same = hostlist_count(a) == hostlist_count(b);
+
+    *rc = x == NULL || y == NULL ? -ENOMEM : 0;
+    for (size_t i = 0; *rc == 0 && same && i < hostlist_count(a); i++)
+        same = strcmp(x[i].name, y[i].name) == 0 && x[i].slots == y[i].slots;
+    free(x);
+    free(y);
+    return same;
+}
+
+/* The file and LSB_MCPU_HOSTS say the same, in whatever order. On failure the hosts of `a` are gone. */
+static int same_as(struct alloc *a, struct span pairs, struct err *err)
+{
+    struct hostlist *other = NULL;
+    int rc = hosts_of_text(pairs, ALLOC_PAIRS, &other, err);
+    bool same = rc == 0 && is_same(a->hosts, other, &rc);
+
+    if (other == NULL)
+        err_prefix(err, "LSB_MCPU_HOSTS");
+    else if (rc == -ENOMEM)
+        err_set(err, rc, "out of memory");
+    else if (!same)
+        rc = err_set(err, -EINVAL, "LSB_MCPU_HOSTS is '%s', which are other hosts or slots", quoted(pairs).text);
+    hostlist_free(other);
+    if (rc < 0)
+        alloc_done(a);
+    return rc;
+}
+
 int alloc_lsf(char *const *envp, struct alloc *out, struct err *err)
 {
     const char *file = alloc_get(envp, "LSB_DJOB_HOSTFILE"), *job, *value;
@@ -242,6 +294,8 @@ int alloc_lsf(char *const *envp, struct alloc *out, struct err *err)
         rc = hosts_of_file(file, ALLOC_REPEATED, &a.hosts, err);
     else
         rc = hosts_of_text(span_of(value), ALLOC_PAIRS, &a.hosts, err);
+    if (rc == 0 && file != NULL && (value = alloc_get(envp, "LSB_MCPU_HOSTS")) != NULL)
+        rc = same_as(&a, span_of(value), err);
     return finish(&a, ALLOC_LSF, job, name, rc, out, err);
 }
 

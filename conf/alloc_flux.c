@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "common/buf.h"
 #include "common/limits.h"
+#include "common/num.h"
 #include "conf/alloc.h"
 #include "conf/option.h"
 
@@ -181,12 +182,16 @@ int alloc_flux(char *const *envp, struct alloc *out, struct err *err)
 {
     const char *job = alloc_get(envp, "FLUX_JOB_ID"), *size = alloc_get(envp, "FLUX_JOB_SIZE");
 
+    uint64_t tasks;
+
     (void)out;
     if ((job == NULL) != (size == NULL))
         return err_set(err, -EINVAL, "%s is set, but %s is not", job != NULL ? "FLUX_JOB_ID" : "FLUX_JOB_SIZE",
                        job != NULL ? "FLUX_JOB_SIZE" : "FLUX_JOB_ID");
     if (job == NULL || strcmp(size, "1") == 0)
         return 0;
+    if (num_u64(span_of(size), 1, UINT32_MAX, &tasks) < 0)
+        return err_set(err, -EINVAL, "FLUX_JOB_SIZE is '%s', which is no number of tasks", quoted(span_of(size)).text);
     return err_set(err, -EINVAL,
                    "FLUX_JOB_SIZE is '%s': each of the tasks of this job of Flux would start the whole run; say "
                    "flux run -n1, or begin with flux alloc",

@@ -100,7 +100,9 @@ static int load_variable(struct loader *ld, const char *entry, struct err *err)
 
     if (eq == NULL || eq[1] == '\0') /* empty is as good as unset */
         return 0;
-    if (o == NULL || !(o->flags & OPTION_FILE) || (o->flags & OPTION_WORDS))
+    if (o != NULL && !(o->flags & OPTION_FILE))
+        return err_set(err, -EINVAL, "%s in the environment: --%s is for the command line only", name.text, o->name);
+    if (o == NULL || (o->flags & OPTION_WORDS))
         return err_set(err, -EINVAL, "%s in the environment: there is no such option", name.text);
     if (o->flags & OPTION_LIST)
         return set_lines(ld, o, span_of(eq + 1), &src, err);

@@ -142,8 +142,8 @@ static void announce(const struct node_job *j)
     for (size_t i = 0; i < conf->count; i++)
         (void)buf_printf(&ranges, "%s%s/%d", i == 0 ? "" : ",", ipv4_text(conf->range[i].base, addr),
                          __builtin_popcount(conf->range[i].mask));
-    log_warn("serving %u ranks at %s:%u, open to everybody in %s", j->job->size, ipv4_text(conf->addr, addr),
-             node_port_number(j), buf_str(&ranges) == NULL ? "?" : ranges.p);
+    log_warn("serving %u rank%s at %s:%u, open to everybody in %s", j->job->size, j->job->size == 1 ? "" : "s",
+             ipv4_text(conf->addr, addr), node_port_number(j), buf_str(&ranges) == NULL ? "?" : ranges.p);
     buf_done(&ranges);
 }
 

@@ -337,6 +337,11 @@ size_t outmux_queued(const struct outmux *m)
     return n;
 }
 
+bool outmux_is_written(const struct outmux *m, uint32_t task)
+{
+    return m->pane[2 * task].owed == 0 && m->pane[2 * task].part.len == 0;
+}
+
 bool outmux_is_idle(const struct outmux *m)
 {
     return outmux_queued(m) == 0;

@@ -51,6 +51,8 @@ void outmux_eof(struct outmux *m, uint32_t task, bool is_err);
 void outmux_flush(struct outmux *m);
 /* Bytes that wait for standard output and error to take them. */
 size_t outmux_queued(const struct outmux *m);
+/* All that has come of the task's standard output is written. */
+bool outmux_is_written(const struct outmux *m, uint32_t task);
 /* Nothing is waiting to be written. */
 bool outmux_is_idle(const struct outmux *m);
 void outmux_close(struct outmux *m);

@@ -61,6 +61,7 @@ static void on_credit(uint32_t task, bool is_err, size_t bytes, void *arg)
         }
         root_send_map(r, MSG_OUTPUT_CREDIT, m, false);
     }
+    root_terminal_look(r, task);
     root_check_over(r);
 }
 
@@ -93,11 +94,15 @@ static int root_output(struct root_job *j, const struct msg_in *m, struct err *e
     (void)msg_get_bool(m, "eof", &eof, NULL);
     if (eof) {
         outmux_eof(out, j->base + (uint32_t)rank, is_err);
+        if (!is_err && j->job->pty && (int)rank == j->job->input)
+            j->root->terminal_eof = true;
+        root_terminal_look(j->root, j->base + (uint32_t)rank);
         return 0;
     }
     if ((rc = msg_get_bin(m, "data", &data, err)) < 0)
         return rc;
     rc = outmux_data(out, j->base + (uint32_t)rank, is_err, data);
+    root_terminal_look(j->root, j->base + (uint32_t)rank);
     return rc < 0 ? err_set(err, rc, "out of memory") : 0;
 }
 
@@ -161,8 +166,7 @@ void root_drain(struct root *r)
     uv_timer_stop(&r->kill);
     if (r->hurry)
         uv_timer_start(&r->kill, on_drained_enough, GIVE_UP_MS, 0);
-    root_input_close(r->input);
-    r->input = NULL;
+    root_input_stop(r->input);
     root_send_map(r, MSG_END, msg_out_new(), false);
     /* Every node drains within its own limits, unless our own output is what holds it up: that may take any time,
      * unless there is a hurry. */
@@ -427,8 +431,9 @@ void root_close(struct root *r)
     if (r == NULL)
         return;
     root_input_close(r->input);
+    r->input = NULL;
     outmux_close(r->out);
-    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->lookup, &r->report};
+    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->lookup, &r->report, &r->terminal};
     for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
         uv_close((uv_handle_t *)timers[i], on_timer_closed);
 }
@@ -454,7 +459,7 @@ static int open_streams(struct root *r, const struct root_conf *conf, struct err
 
 static void init_timers(struct root *r)
 {
-    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->lookup, &r->report};
+    uv_timer_t *timers[] = {&r->limit, &r->window, &r->kill, &r->lookup, &r->report, &r->terminal};
 
     for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
         uv_timer_init(r->loop, timers[i]);

@@ -76,11 +76,16 @@ static void send_input(struct root_input *in, uint32_t i, struct span data)
     root_send_map(in->root, MSG_INPUT, m, true);
 }
 
-static void close_reader(struct root_input *in)
+static void stop_reading(struct root_input *in)
 {
     if (in->in != NULL)
         stdfd_in_close(in->in);
     in->in = NULL;
+}
+
+static void close_reader(struct root_input *in)
+{
+    stop_reading(in);
     terminal_set_raw(in->terminal, false);
 }
 
@@ -102,7 +107,7 @@ void root_input_window(const struct root_input *in)
 
 void root_input_terminal(struct root_input *in, bool raw)
 {
-    if (in != NULL && in->in != NULL)
+    if (in != NULL && (in->in != NULL || !raw))
         terminal_set_raw(in->terminal, raw);
 }
 
@@ -143,10 +148,13 @@ static void on_input(ssize_t n, const char *data, void *arg)
         send_input(in, i, piece);
         in->credit[i] -= piece.n < in->credit[i] ? piece.n : in->credit[i];
     }
-    if (n <= 0)
-        close_reader(in);
-    else
+    if (n > 0) {
         watch(in);
+        return;
+    }
+    close_reader(in);
+    if (in->terminal != NULL && in->root->first->job->limits.ignore_hup)
+        root_signal(in->root, SIGHUP); /* it is gone, and the kernel's word of that is ignored */
 }
 
 void root_input_start(struct root_input *in)
@@ -183,10 +191,19 @@ void root_input_rank_ended(struct root_input *in, uint32_t rank)
     if (in == NULL || rank < in->first || rank - in->first >= in->count || in->ended[rank - in->first])
         return;
     in->ended[rank - in->first] = true;
-    if (--in->readers == 0)
-        close_reader(in);
-    else
+    if (--in->readers > 0)
         watch(in);
+    else
+        root_input_stop(in);
+}
+
+void root_input_stop(struct root_input *in)
+{
+    if (in == NULL)
+        return;
+    stop_reading(in);
+    if (in->terminal != NULL)
+        root_last_words(in->root);
 }
 
 void root_input_close(struct root_input *in)

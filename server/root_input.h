@@ -27,8 +27,10 @@ int root_input_credit(struct root_input *in, const struct msg_in *m, struct err 
 void root_input_rank_ended(struct root_input *in, uint32_t rank);
 /* The size of the terminal, to the rank that has one. */
 void root_input_window(const struct root_input *in);
-/* Raw while it is read, or as it was. */
+/* Raw, where it is read yet; or as it was. */
 void root_input_terminal(struct root_input *in, bool raw);
+/* Nobody reads it any more. The terminal is put back when what was written to it is out. */
+void root_input_stop(struct root_input *in);
 void root_input_close(struct root_input *in);
 
 #endif

@@ -37,6 +37,9 @@ void root_job_over(struct root_job *j);
 
 /* root_start.c */
 void root_ready(struct root *r, struct root_job *j, const struct msg_in *m);
+/* The rank with the terminal has ended: put that back when all it has written is out, or soon. */
+void root_last_words(struct root *r);
+void root_terminal_look(struct root *r, uint32_t task); /* is it? Something of the task's came, or was written */
 
 /* root_serve.c */
 int root_serve_begin(struct root *r, struct err *err);

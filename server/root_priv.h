@@ -95,6 +95,8 @@ struct root {
     uv_timer_t kill;                    /* from TERM to KILL, from KILL to giving up */
     uv_timer_t lookup;                  /* until a lookup over PMIx has waited long enough */
     uv_timer_t report;                  /* from MSG_ASK to the answer */
+    uv_timer_t terminal;                /* --pty: from the rank's end until its last output is written */
+    bool terminal_eof;                  /* that output has all come */
     bool finished;                      /* every node is through */
     struct report *asked;               /* NULL: nobody is asked at present */
     struct slow_barrier told[SLOW_MAX]; /* the last that were told */

@@ -331,9 +331,18 @@ static void tell_queues(const struct root *r)
     say_line(&text);
 }
 
+static const char *all_joined(uint32_t total, char *text, size_t size)
+{
+    if (total == 1)
+        return "the only host has joined";
+    snprintf(text, size, "all %u hosts have joined", total);
+    return text;
+}
+
 void root_say_start(const struct root *r)
 {
     uint32_t joined = 0, total = 0;
+    char text[64];
     struct buf names;
 
     buf_init(&names, 0);
@@ -342,15 +351,17 @@ void root_say_start(const struct root *r)
         log_error("state: %u of %u hosts have joined%s%s", joined, total, names.len > 0 ? ", waiting for " : "",
                   names.p);
     else
-        log_error("state: all %u hosts have joined; they look at directories and programs", total);
+        log_error("state: %s; %s directories and programs", all_joined(total, text, sizeof(text)),
+                  total == 1 ? "it looks at" : "they look at");
     buf_done(&names);
 }
 
 static void tell_state(const struct root *r)
 {
+    char text[64];
     struct buf mute;
 
-    log_error("state: all %u hosts have joined%s", r->plan->node_count,
+    log_error("state: %s%s", all_joined(r->plan->node_count, text, sizeof(text)),
               r->phase == ROOT_ENDING     ? "; the run is being ended"
               : r->phase == ROOT_DRAINING ? "; every rank has ended, the last output is written"
                                           : "");

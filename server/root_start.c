@@ -121,6 +121,34 @@ void root_window(struct root *r)
     root_input_window(r->input);
 }
 
+/* Silence of the rank's terminal after which nothing more is waited for: somebody who has outlived it may hold it open.
+ */
+#define LAST_WORDS_MS 500
+
+static void on_last_words(uv_timer_t *t)
+{
+    struct root *r = t->data;
+
+    uv_timer_stop(t);
+    root_input_terminal(r->input, false);
+}
+
+void root_last_words(struct root *r)
+{
+    uv_timer_start(&r->terminal, on_last_words, LAST_WORDS_MS, LAST_WORDS_MS);
+    root_terminal_look(r, (uint32_t)r->first->job->input);
+}
+
+void root_terminal_look(struct root *r, uint32_t task)
+{
+    if (!uv_is_active((uv_handle_t *)&r->terminal) || task != (uint32_t)r->first->job->input)
+        return;
+    if (r->terminal_eof && outmux_is_written(r->out, task))
+        on_last_words(&r->terminal);
+    else
+        uv_timer_again(&r->terminal);
+}
+
 void root_terminal(struct root *r, bool raw)
 {
     root_input_terminal(r->input, raw);

@@ -26,7 +26,7 @@ void terminal_set_raw(struct terminal *t, bool raw)
 {
     struct termios to;
 
-    if (t == NULL || t->is_raw == raw)
+    if (t == NULL || (!raw && !t->is_raw))
         return;
     to = raw ? raw_of(&t->before) : t->before;
     if (tcsetattr(t->fd, TCSADRAIN, &to) < 0)

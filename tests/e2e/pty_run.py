@@ -13,6 +13,7 @@ SCRIPT is a list of steps, separated by ';', done in order while the output is c
     exists:FILE until there is such a file, for a test that looks at something else meanwhile
     touch:FILE  make an empty file, for what waits for it
     size:R,C    make the terminal R rows by C columns
+    cook        make it as it was found, as a shell does when its job has been stopped
     raw         until the terminal is raw; `cooked` until it is not, be it after COMMAND has ended
 COMMAND is started by a small shell of ours as a process group of its own in the terminal's foreground, as bash would;
 the shell stays until the end, as the terminal of a session whose leader has gone is nobody's to put right.
@@ -119,6 +120,8 @@ class Job:
             open(arg, "w").close()
         elif name == "size":
             termios.tcsetwinsize(self.tty, tuple(int(n) for n in arg.split(b",")))
+        elif name == "cook":
+            termios.tcsetattr(self.tty, termios.TCSANOW, self.found)
         elif name in ("raw", "cooked"):
             wanted = name == "cooked"
             self.until(name, lambda: bool(termios.tcgetattr(self.tty)[3] & termios.ICANON) == wanted, past_end=wanted)

@@ -108,6 +108,60 @@ at_both() {
     leftovers 5
 }
 
+@test "stopped by STOP, which a shell makes up for, it is raw again when it goes on" {
+    start_pty stop 'wait:ready;raw;touch:/root/go;stopped;cook;fg;raw;type:end\n' -H h0 --pty \
+        bash -c 'echo ready; read -r line; [ "$line" = end ]'
+    wait_until 30 on login test -e /root/go
+    signal_on login STOP "$(launcher)"
+    status=0
+    wait "$pty" || status=$?
+    cat "$BATS_TEST_TMPDIR/stop"
+    [ "$status" = 0 ]
+    on login rm /root/go
+    leftovers 5
+}
+
+@test "the last output, too, is written while the terminal is raw" {
+    local host
+    for host in login h0; do
+        run_pty '' -H "$host" --pty sh -c 'stty raw; seq 1 20000; printf "a\nb\n"'
+        [ "$status" = 0 ] || show_run "$host: status"
+        [[ $output != *$'\r'* ]] || fail "$host: carriage returns"
+        run_pty 'wait:on' -H "$host" --pty sh -c 'sleep 600 & echo on' # who has the terminal yet holds nothing up
+        [ "$status" = 0 ] || show_run "$host: status"
+    done
+    leftovers 5
+}
+
+@test "with HUP ignored, a terminal that is gone ends the run even so" {
+    local gone host
+    gone=$(cat <<'END'
+import os, pty, signal, sys, time
+pid, tty = pty.fork()
+if pid == 0:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.execv(sys.argv[1], sys.argv[1:])
+seen = b""
+while b"ready" not in seen:
+    seen += os.read(tty, 1000)
+os.close(tty)
+end = time.monotonic() + 30
+while time.monotonic() < end:
+    done, status = os.waitpid(pid, os.WNOHANG)
+    if done:
+        sys.exit(os.waitstatus_to_exitcode(status))
+    time.sleep(0.02)
+sys.exit(99)
+END
+    )
+    for host in login h0; do
+        run on login timeout -s KILL "$RUN_LIMIT" python3 -c "$gone" "$pmi_start" -H "$host" --pty \
+            sh -c 'echo ready; exec sleep 600'
+        [ "$status" = 129 ] || show_run "$host: status $status"
+    done
+    leftovers 5
+}
+
 @test "where there is no terminal, or no use for one: refused" {
     run_pmi --pty -H h0 true
     expect_status 2
