@@ -15,7 +15,7 @@ static void on_signal(uv_signal_t *h, int sig)
 
 int leave_open(struct leave *l, uv_loop_t *loop, void (*fn)(int sig, void *arg), void *arg)
 {
-    static const int wanted[LEAVE_SIGNALS] = {SIGHUP, SIGINT, SIGTERM};
+    static const int wanted[LEAVE_SIGNALS] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
     int rc = 0;
 
     l->on_signal = fn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* leave.h - signals to a node that has joined by itself: it is asked to end, by a user or by the kubelet
+/* leave.h - signals to a node itself, by a user, the kubelet or Slurm: it is asked to end, or to pass them on
  *
  * A pod's first process gets no signal that it does not catch, and is the parent of whatever loses its own.
  */
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#define LEAVE_SIGNALS 3
+#define LEAVE_SIGNALS 5
 
 struct leave {
     uv_signal_t handle[LEAVE_SIGNALS];
@@ -18,8 +18,8 @@ struct leave {
     unsigned count;
 };
 
-/* HUP, INT and TERM come to `on_signal`. Negative errno: those that could be caught are. leave_close() is due either
- * way; memory is the caller's, until the loop has run its close callbacks. */
+/* HUP, INT, TERM, USR1 and USR2 come to `on_signal`. Negative errno: those that could be caught are. leave_close() is
+ * due either way; memory is the caller's, until the loop has run its close callbacks. */
 int leave_open(struct leave *l, uv_loop_t *loop, void (*on_signal)(int sig, void *arg), void *arg);
 void leave_close(struct leave *l);
 

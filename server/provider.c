@@ -403,7 +403,10 @@ static int provider_open(struct provider *p, int keeper_fd, pid_t keeper_pid, st
     rc = join_node_open(&p->loop, &jc, &join_ops, p, &p->join, err);
     if (rc == 0 && p->conf->secret_file == NULL)
         uv_timer_start(&p->key_line, on_key_line, 0, KEY_LINE_EVERY_MS);
-    return rc == 0 && p->conf->join != NULL ? provider_seek(p, err) : rc;
+    if (rc == 0 && p->conf->join != NULL)
+        provider_seek(p);
+    /* What a login has started is nobody's to signal; Slurm does so to all of a job. */
+    return rc == 0 && (p->conf->join != NULL || p->conf->hosts != NULL) ? provider_catch_signals(p, err) : rc;
 }
 
 static int provider_run(struct provider *p, int keeper_fd, pid_t keeper_pid)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* provider_join.c - a node that nobody's login has started: --join by hand, and pods
+/* provider_join.c - a node that nobody's login has started: --join by hand, and pods; signals to it, and to Slurm's
  *
  * It stays in the foreground, looks for its launcher by name, and ends as the run does.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "common/msg.h"
 #include "server/provider_priv.h"
 #include "server/root.h"
+#include "server/spawn_id.h"
+#include "server/spawner.h"
 
 /* While it looks for its launcher it says now and then what it waits for. */
 #define SEEKING_FIRST_MS 10000
@@ -62,9 +65,8 @@ static void on_seeking(uv_timer_t *t)
 
 /* This node is to end, and with it the run: the launcher says so to all, this node's tasks among them, which have the
  * usual time for it. Where it does not know us yet, or at a second signal, we end at once. */
-static void on_leave(int sig, void *arg)
+static void on_leave(struct provider *p, int sig)
 {
-    struct provider *p = arg;
     struct msg_out *m;
     struct span body;
 
@@ -87,14 +89,26 @@ static void on_leave(int sig, void *arg)
     msg_out_free(m);
 }
 
-int provider_seek(struct provider *p, struct err *err)
+static void on_signal(int sig, void *arg)
 {
-    int rc = leave_open(&p->leave, &p->loop, on_leave, p);
+    struct provider *p = arg;
 
-    if (rc < 0)
-        return err_set(err, rc, "cannot catch signals: %s", uv_strerror(rc));
+    if (sig == SIGUSR1 || sig == SIGUSR2)
+        (void)spawner_kill(p->spawner, SPAWN_ID_ALL, sig);
+    else
+        on_leave(p, sig);
+}
+
+int provider_catch_signals(struct provider *p, struct err *err)
+{
+    int rc = leave_open(&p->leave, &p->loop, on_signal, p);
+
+    return rc < 0 ? err_set(err, rc, "cannot catch signals: %s", uv_strerror(rc)) : 0;
+}
+
+void provider_seek(struct provider *p)
+{
     uv_timer_start(&p->key_line, on_seeking, SEEKING_FIRST_MS, SEEKING_EVERY_MS);
-    return 0;
 }
 
 int provider_join(const struct conf *conf)

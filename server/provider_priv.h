@@ -48,7 +48,9 @@ int provider_start(struct provider *p);
 int provider_make_logins(struct provider *p);
 
 /* provider_join.c: one that joins by itself */
-int provider_seek(struct provider *p, struct err *err);
+void provider_seek(struct provider *p);
+/* Signals to this node: its end, and those that are passed on. */
+int provider_catch_signals(struct provider *p, struct err *err);
 /* It cannot join. */
 void provider_not_joined(struct provider *p, int status);
 /* The launcher has told its status, and is gone. */

@@ -19,8 +19,8 @@ struct terminal {
 
 /* Keeps how `fd` is set. -ENOTTY: it is no terminal. */
 int terminal_open(struct terminal *t, int fd, struct err *err);
-/* Also lets our own lines end as a raw terminal needs it. Raw for the second time makes it raw again, as it may have been
- * set by a shell while we were stopped. NULL is fine. */
+/* Also lets our own lines end as a raw terminal needs it. Raw for the second time makes it raw again: a shell may have
+ * set it while we were stopped. NULL is fine. */
 void terminal_set_raw(struct terminal *t, bool raw);
 /* How large it is; 0 and 0 where it does not say. */
 void terminal_size(const struct terminal *t, uint16_t *rows, uint16_t *cols);

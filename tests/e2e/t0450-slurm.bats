@@ -199,6 +199,24 @@ resume() {
     wait_until 10 all_idle
 }
 
+# Slurm drops a signal to a step that it is not through with starting, although its tasks run.
+have_usr1() {
+    on login scancel -s USR1 "$(job)"
+    [ "$(grep usr1 "$BATS_TEST_TMPDIR/a.out" | sort -u | wc -l)" = 4 ]
+}
+
+@test "USR1 to the job comes to every task; TERM ends the run" {
+    # shellcheck disable=SC2016
+    in_job a sh -c 'trap "echo usr1 $PMI_RANK" USR1; echo ready; while :; do sleep 0.05; done'
+    wait_until 20 eval '(($(grep -c ready "$BATS_TEST_TMPDIR/a.out") == 4))'
+    wait_until 20 have_usr1
+    on login scancel -s TERM "$(job)"
+    wait_pmi a
+    # Whom Slurm ends first is its own affair.
+    [[ $status == @(69|137|143) ]] || show_run "status $status"
+    nothing_left
+}
+
 @test "a node is set down" {
     in_job a sleep 60
     wait_until 10 all_run
