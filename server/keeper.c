@@ -22,6 +22,7 @@
 #include "common/util.h"
 #include "server/descendants.h"
 #include "server/keeper_wire.h"
+#include "server/scratch.h"
 #include "server/spawn_id.h"
 #include "server/terminal.h"
 
@@ -359,6 +360,7 @@ static void keeper_main(int sock, const struct termios *tty)
     if (k.tty >= 0)
         terminal_put_back(k.tty, tty);
     descendants_kill_all(END_MS);
+    scratch_remove();
     _exit(0);
 }
 
@@ -386,6 +388,7 @@ int keeper_fork(const struct termios *tty, int *fd, pid_t *pid, struct err *err)
         return err_set(err, -errno, "cannot start the keeper: %s", strerror(errno));
     sigaction(SIGCHLD, &sa, NULL); /* where it was ignored, no exit status would ever be seen */
     block_signals(&old);
+    scratch_share();
     p = fork();
     if (p == 0)
         keeper_main(pair[1], tty);

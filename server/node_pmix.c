@@ -8,6 +8,7 @@
 #include "common/io/log.h"
 #include "common/strv.h"
 #include "server/blame.h"
+#include "server/scratch.h"
 
 struct node_job *node_pmix_job(const struct node *n, const char *nspace)
 {
@@ -230,7 +231,18 @@ static int add_job(struct node_pmix *p, struct node_job *j)
     if (j->pmix->added)
         return 0;
     j->pmix->added = true;
-    return pmix_space_make(j->job, node, p->scratch[0], &s) < 0 ? -ENOMEM : pmix_host_add(p->host, &s);
+    return pmix_space_make(j->job, node, scratch_path(SCRATCH_TMP), &s) < 0 ? -ENOMEM : pmix_host_add(p->host, &s);
+}
+
+/* For the files of ranks, which are not to stay. */
+static void make_scratch(void)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    if (scratch_path(SCRATCH_TMP) == NULL)
+        (void)scratch_make(SCRATCH_TMP, tmp == NULL || tmp[0] != '/' ? "/tmp" : tmp);
+    if (scratch_path(SCRATCH_SHM) == NULL)
+        (void)scratch_make(SCRATCH_SHM, "/dev/shm");
 }
 
 static int open_host(struct node_pmix *p, struct err *err)
@@ -239,8 +251,7 @@ static int open_host(struct node_pmix *p, struct err *err)
 
     if (rc < 0)
         return rc;
-    if (p->scratch[0] == NULL)
-        node_pmix_scratch_make(p);
+    make_scratch();
     for (struct node_job *j = p->node->jobs; rc == 0 && j != NULL; j = j->next) /* ours is the newest: the first */
         if (j->pmix != NULL && j != p->node->jobs)
             rc = add_job(p, j);
@@ -295,7 +306,7 @@ void node_pmix_end(struct node *n)
     p->ending = true;
     pmix_fences_fail(p->fences, -ECANCELED);
     node_pmix_give_up(p);
-    node_pmix_scratch_remove(p); /* first of all: if the library crashes in its end, it does so without harm */
+    scratch_remove(); /* first of all: if the library crashes in its end, it does so without harm */
     if (p->host != NULL)
         pmix_host_close(p->host, !p->unclean, unref);
     uv_close((uv_handle_t *)&p->late, on_timer_closed);

@@ -33,8 +33,7 @@ struct node_pmix {
     unsigned handles;
     bool broken; /* --keep-going, and a rank is lost: no collective can be complete */
     bool ending;
-    bool unclean;     /* some task has ended without finalize, or was perhaps turned away */
-    char *scratch[2]; /* folders for Open MPI's files, of this node and run; NULL: none */
+    bool unclean; /* some task has ended without finalize, or was perhaps turned away */
 };
 
 #define PMIX_ASKER_SET UINT32_MAX /* in the place of a session's number: the node's PMIx server asks */
@@ -83,7 +82,5 @@ void node_pmix_done(const struct node_pmix *p, struct pmix_up *u, int rc, struct
 struct node_job *node_pmix_job(const struct node *n, const char *nspace);
 struct node_job *node_job_numbered(const struct node *n, uint64_t id);
 extern const struct pmix_fence_ops node_pmix_fence_ops;
-void node_pmix_scratch_make(struct node_pmix *p);
-void node_pmix_scratch_remove(struct node_pmix *p);
 
 #endif

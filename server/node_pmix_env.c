@@ -1,55 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_pmix_env.c - what a rank is told beside PMI when it has PMIx, and where Open MPI may leave its files */
-#include <ftw.h>
+/* node_pmix_env.c - what a rank is told beside PMI when it has PMIx */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "common/strv.h"
 #include "common/util.h"
 #include "server/node_pmix.h"
-
-/* --- folders ---------------------------------------------------------------------------------------------------- */
-
-/* Open MPI removes its session folder and its shared memory at the end of a rank that ends well; of others they stay.
- * So it is given folders that go as a whole. */
-void node_pmix_scratch_make(struct node_pmix *p)
-{
-    const char *tmp = getenv("TMPDIR");
-    const char *const base[] = {tmp == NULL || tmp[0] != '/' ? "/tmp" : tmp, "/dev/shm"};
-
-    for (size_t i = 0; i < ARRAY_SIZE(base); i++) {
-        if (asprintf(&p->scratch[i], "%s/pmi-start.XXXXXX", base[i]) < 0) {
-            p->scratch[i] = NULL;
-        } else if (mkdtemp(p->scratch[i]) == NULL) { /* then it takes its own */
-            free(p->scratch[i]);
-            p->scratch[i] = NULL;
-        }
-    }
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)at;
-    if (type == FTW_DP)
-        (void)rmdir(path);
-    else
-        (void)unlink(path);
-    return 0;
-}
-
-void node_pmix_scratch_remove(struct node_pmix *p)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(p->scratch); i++) {
-        if (p->scratch[i] != NULL)
-            (void)nftw(p->scratch[i], remove_one, 16, FTW_DEPTH | FTW_PHYS);
-        free(p->scratch[i]);
-        p->scratch[i] = NULL;
-    }
-}
-
-/* --- variables -------------------------------------------------------------------------------------------------- */
+#include "server/scratch.h"
 
 /* Unless the user has said it. */
 static int set_text(char ***env, const char *name, const char *value)
@@ -84,10 +41,11 @@ static bool is_crowded(const struct task *t)
 
 /* Open MPI 4 asks its environment who has started it. It would take each of our ranks for one that was started alone,
  * but for the mark of a launcher that it knows to be none of its own; of those this one (IBM's) makes it do the least.
- * Open MPI 5 looks for no mark. MPICH from 5.0 on refuses to choose between PMI and PMIx. */
+ * Open MPI 5 looks for no mark. MPICH from 5.0 on refuses to choose between PMI and PMIx. Open MPI removes its session
+ * folder and its shared memory at the end of a rank that ends well; of others they stay: so it is given folders of
+ * ours. */
 static int set_marks(const struct task *t, char ***env)
 {
-    const struct node_pmix *p = t->job->node->pmix;
     static const char *const shm[] = {"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory",
                                       "OMPI_MCA_osc_rdma_backing_directory", "OMPI_MCA_osc_sm_backing_directory"};
     int rc = set_text(env, "JSM_JSRUN_PORT", "1");
@@ -95,9 +53,9 @@ static int set_marks(const struct task *t, char ***env)
     if (rc == 0)
         rc = set_text(env, "MPIR_CVAR_PMI_VERSION", "1");
     if (rc == 0)
-        rc = set_text(env, "OMPI_MCA_orte_tmpdir_base", p->scratch[0]);
+        rc = set_text(env, "OMPI_MCA_orte_tmpdir_base", scratch_path(SCRATCH_TMP));
     for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(shm); i++)
-        rc = set_text(env, shm[i], p->scratch[1]);
+        rc = set_text(env, shm[i], scratch_path(SCRATCH_SHM));
     if (rc == 0 && is_crowded(t))
         rc = set_text(env, "OMPI_MCA_mpi_yield_when_idle", "1");
     return rc;

@@ -64,6 +64,15 @@ all_in() { [ "$(grep -c 'is in$' "$BATS_TEST_TMPDIR/run.out")" = "$1" ]; }
     leftovers 5
 }
 
+@test "a provider that is killed: its folders go too" {
+    start_pmi run -H 'h[0-3]' "$ompi" sleep
+    wait_until 60 all_in 4
+    signal_on h1 KILL "$(workers h1)"
+    wait_pmi run
+    expect_status 69
+    leftovers 10
+}
+
 @test "a signal to the launcher" {
     start_pmi run -H 'h[0-1]' --ppn=2 "$ompi" sleep
     wait_until 60 all_in 4
