@@ -94,6 +94,8 @@ void launcher_finish(struct launcher *l, int status)
 static void root_send(unsigned type, struct span body, bool data, void *arg)
 {
     (void)data;
+    if (type == MSG_GO || type == MSG_END)
+        launcher_tell_traffic(arg, type == MSG_GO ? "when all were ready" : "when all had ended");
     node_down(((struct launcher *)arg)->node, type, body);
 }
 
@@ -105,6 +107,7 @@ static void root_done(int status, void *arg)
     if (c.rounds > 0)
         log_debug("barriers: %llu rounds, the launcher received %llu messages and sent %llu",
                   (unsigned long long)c.rounds, (unsigned long long)c.up, (unsigned long long)c.down);
+    launcher_tell_traffic(l, "in all");
     launcher_finish(l, status);
 }
 
@@ -155,7 +158,8 @@ static const struct root_ops root_ops = {.send = root_send,
                                          .on_done = root_done,
                                          .waiting = root_waiting,
                                          .node_at = root_node_at,
-                                         .start_over = root_start_over};
+                                         .start_over = root_start_over,
+                                         .traffic = launcher_traffic};
 
 /* --- own node, edges, processes --------------------------------------------------------------------------------- */
 

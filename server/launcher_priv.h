@@ -80,6 +80,9 @@ int64_t launcher_tree_node_at(const struct launcher *l, uint32_t place);
 struct strangers launcher_tree_all_in(struct launcher *l);
 void launcher_tree_close(struct launcher *l);
 void launcher_tree_free(struct launcher *l);
+/* launcher_traffic.c: what its links carry; `arg` is the launcher */
+void launcher_traffic(struct buf *out, void *arg);
+void launcher_tell_traffic(struct launcher *l, const char *when);
 
 /* launcher.c */
 void launcher_finish(struct launcher *l, int status);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include "common/util.h"
 
 struct edge {
     struct links *owner;
@@ -17,6 +18,7 @@ struct links {
     struct edge **child; /* [count], room for cap */
     uint32_t count, cap;
     bool finishing, told;
+    struct links_stats stats; /* bytes: of edges that have closed */
 };
 
 struct links *links_new(const struct links_ops *ops, void *arg)
@@ -44,6 +46,7 @@ static void on_conn_msg(struct conn *c, unsigned type, struct span body, void *a
     struct edge *e = arg;
 
     (void)c;
+    e->owner->stats.msgs_in++;
     e->owner->ops->on_msg(e->place, type, body, e->owner->arg);
 }
 
@@ -76,13 +79,21 @@ static void tell_closed(struct links *l)
     }
 }
 
+static void add_bytes(struct links_stats *s, const struct conn *c)
+{
+    struct conn_stats one = conn_stats(c);
+
+    s->bytes_in += one.bytes_in;
+    s->bytes_out += one.bytes_out;
+}
+
 static void on_conn_close(struct conn *c, const struct err *why, void *arg)
 {
     struct edge *e = arg;
     struct links *l = e->owner;
     uint32_t place = e->place;
 
-    (void)c;
+    add_bytes(&l->stats, c);
     edge_remove(l, e);
     free(e);
     if (!l->finishing)
@@ -119,6 +130,7 @@ int links_add(struct links *l, uint32_t place, struct conn *c)
         l->parent = e;
     else
         l->child[l->count++] = e;
+    l->stats.children = MAX(l->stats.children, l->count);
     conn_set_ops(c, &edge_ops, e);
     if (l->finishing)
         conn_close(c);
@@ -133,6 +145,12 @@ uint32_t links_child_count(const struct links *l)
 uint32_t links_child_place(const struct links *l, uint32_t i)
 {
     return l->child[i]->place;
+}
+
+static int edge_send(struct edge *e, unsigned type, struct span body, bool data)
+{
+    e->owner->stats.msgs_out++;
+    return conn_send(e->conn, type, body, data);
 }
 
 static struct edge *find(const struct links *l, uint32_t place)
@@ -154,13 +172,24 @@ int links_send(struct links *l, uint32_t place, unsigned type, struct span body,
 {
     struct edge *e = find(l, place);
 
-    return e == NULL ? -ENOENT : conn_send(e->conn, type, body, data);
+    return e == NULL ? -ENOENT : edge_send(e, type, body, data);
 }
 
 void links_send_down(struct links *l, unsigned type, struct span body, bool data)
 {
     for (uint32_t i = 0; i < l->count; i++)
-        (void)conn_send(l->child[i]->conn, type, body, data); /* a failed one closes, and on_lost tells */
+        (void)edge_send(l->child[i], type, body, data); /* a failed one closes, and on_lost tells */
+}
+
+struct links_stats links_stats(const struct links *l)
+{
+    struct links_stats s = l->stats;
+
+    if (l->parent != NULL)
+        add_bytes(&s, l->parent->conn);
+    for (uint32_t i = 0; i < l->count; i++)
+        add_bytes(&s, l->child[i]->conn);
+    return s;
 }
 
 size_t links_queued(const struct links *l)

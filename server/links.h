@@ -48,6 +48,14 @@ size_t links_queued(const struct links *l);
 /* Data should not be sent up for now. */
 bool links_up_full(const struct links *l);
 
+/* What went over all edges so far, those included that have closed: whole messages, and bytes as they are on the wire,
+ * from the beginning of each connection. */
+struct links_stats {
+    uint64_t msgs_in, msgs_out, bytes_in, bytes_out;
+    uint32_t children; /* the most at a time */
+};
+struct links_stats links_stats(const struct links *l);
+
 /* Deadlines of silence off (and on again). */
 void links_pause(struct links *l, bool paused);
 /* Close every edge; `flush`: what is queued is sent first. on_closed comes from the loop, also where there is no edge.

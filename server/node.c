@@ -6,13 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "server/blame.h"
+#include "server/node_exits.h"
 #include "server/node_pmix.h"
 #include "server/node_pty.h"
-
-static void on_flush(uv_timer_t *h)
-{
-    node_flush_exits(h->data);
-}
 
 struct node *node_new(uv_loop_t *loop, const struct node_conf *conf, const struct node_ops *ops, void *arg)
 {
@@ -74,6 +70,7 @@ void node_fault(struct node *n, const struct fault *f)
 
     if (f->type != 0 && !fault_is_awaited(f->type))
         return;
+    node_flush_exits(n);
     m = msg_out_new();
     if (m != NULL) {
         msg_put_u64(m, "place", n->conf.place);
@@ -97,6 +94,8 @@ void node_send_map(struct node *n, unsigned type, struct msg_out *m, bool data)
     struct span body;
     int rc = m == NULL ? -ENOMEM : msg_out_done(m, &body);
 
+    if (!data && type != MSG_EXITED)
+        node_flush_exits(n);
     if (rc == 0) {
         n->ops->send_up(type, body, data, n->arg);
     } else {
@@ -104,6 +103,15 @@ void node_send_map(struct node *n, unsigned type, struct msg_out *m, bool data)
         node_refuse(n, FAULT_OWN, type, &err);
     }
     msg_out_free(m);
+}
+
+void node_pass_up(struct node *n, unsigned type, struct span body)
+{
+    bool data = type == MSG_OUTPUT || type == MSG_TRACE;
+
+    if (!data)
+        node_flush_exits(n);
+    n->ops->send_up(type, body, data, n->arg);
 }
 
 int node_kid_index(const struct node *n, uint32_t place)
@@ -191,9 +199,8 @@ void node_task_over(struct task *t, int wstatus)
     t->state = TASK_ENDED;
     t->wstatus = wstatus;
     j->running--;
-    j->ended_slot[j->ended_count++] = t->slot;
-    uv_timer_start(&j->node->flush, on_flush, 0, 0);
     node_task_gone(t);
+    node_exit_add(t);
     if (j->serve == NULL)
         node_serve_command_over(j->node);
     node_check_finished(j->node);
@@ -244,8 +251,10 @@ static int node_signal(struct node *n, const struct msg_in *m, struct err *err)
         return rc;
     if (node_find_job(n, m, &j, NULL) < 0) {
         (void)spawner_kill(n->conf.spawner, SPAWN_ID_ALL, (int)sig);
-        if (sig == SIGTERM || sig == SIGKILL || sig == SIGINT || sig == SIGHUP) /* others are only passed on */
+        if (sig == SIGTERM || sig == SIGKILL || sig == SIGINT || sig == SIGHUP) { /* others are only passed on */
+            n->killing = true;
             node_serve_end(n);
+        }
         return 0;
     }
     for (uint32_t i = 0; j != NULL && i < j->task_count; i++)
@@ -409,8 +418,12 @@ static int from_child(struct node *n, int kid, unsigned type, struct span body, 
         node_job_kid_ready(j, (uint32_t)kid, m);
     else if (rc == 0 && j != NULL && type == MSG_WAITS)
         rc = node_waits_from_child(j, body, m, err);
-    else if (rc == 0 && j != NULL)
+    else if (rc == 0 && j != NULL && type == MSG_LEFT)
         node_left_from_child(j, body);
+    else if (rc == 0 && j != NULL)
+        rc = node_exits_from_child(j, m, err);
+    else if (rc == 0 && type == MSG_EXITED) /* over here, or refused */
+        node_pass_up(n, type, body);
     msg_in_free(m);
     return rc;
 }
@@ -430,6 +443,7 @@ void node_up(struct node *n, uint32_t place, unsigned type, struct span body)
     case MSG_READY:
     case MSG_WAITS:
     case MSG_LEFT:
+    case MSG_EXITED:
         if (from_child(n, kid, type, body, &err) < 0)
             node_refuse(n, place, type, &err);
         break;
@@ -440,24 +454,34 @@ void node_up(struct node *n, uint32_t place, unsigned type, struct span body)
         node_check_finished(n);
         break;
     default:
-        n->ops->send_up(type, body, type == MSG_OUTPUT || type == MSG_TRACE, n->arg);
+        node_pass_up(n, type, body);
         break;
     }
 }
 
+static void say_lost(struct node *n, uint32_t place, const char *why)
+{
+    struct msg_out *m = msg_out_new();
+
+    if (m != NULL) {
+        msg_put_u64(m, "place", place);
+        msg_put_str(m, "text", why);
+    }
+    node_send_map(n, MSG_NODE_LOST, m, false);
+}
+
+void node_keeper_lost(struct node *n)
+{
+    say_lost(n, n->conf.place, "its keeper process was killed");
+}
+
 void node_child_lost(struct node *n, uint32_t place, const struct err *why)
 {
-    struct msg_out *m;
     int kid = node_kid_index(n, place);
 
     if (kid >= 0 && n->kid_finished[kid])
         return;
-    m = msg_out_new();
-    if (m != NULL) {
-        msg_put_u64(m, "place", place);
-        msg_put_str(m, "text", why->code < 0 ? why->text : "it closed the connection");
-    }
-    node_send_map(n, MSG_NODE_LOST, m, false);
+    say_lost(n, place, why->code < 0 ? why->text : "it closed the connection");
     if (kid >= 0) {
         n->kid_finished[kid] = true;
         for (struct node_job *j = n->jobs, *next; j != NULL; j = next) {

@@ -46,6 +46,8 @@ void node_child_lost(struct node *n, uint32_t place, const struct err *why);
 void node_drain(struct node *n);
 /* A message from `from` (a child's place, or FAULT_PARENT) makes no sense: the run ends by it. */
 void node_refuse(struct node *n, uint32_t from, unsigned type, const struct err *why);
+/* Its keeper was killed: says so upwards. The owner ends the node. */
+void node_keeper_lost(struct node *n);
 
 /* From the spawner, for ids below BOOT_ID_BASE. */
 void node_task_started(struct node *n, uint32_t id, pid_t pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_job.c - a job on this node: its message, checks before the start, failures and exits, the end */
+/* node_job.c - a job on this node: its message, checks before the start, failures, the end */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ void node_job_unref(struct node_job *j)
     free(j->kid_ready);
     free(j->place_of);
     free(j->group_kids);
-    free(j->ended_slot);
+    exits_done(&j->exits);
     node_serve_free(j->serve);
     free(j);
     node_unref(n);
@@ -280,7 +280,7 @@ void node_job_refused(struct node_job *j, const char *text)
         node_job_prepared(j);
 }
 
-/* --- failures and exits ----------------------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------------------------- */
 
 void node_task_failure(struct task *t, int kind, int code, const char *text)
 {
@@ -326,50 +326,6 @@ void node_job_task_known(struct task *t)
 
     if (j->starting > 0 && --j->starting == 0 && j->job->id > 0)
         send_started(j);
-}
-
-/* The first of them that has not said a word over PMIx: others may wait for it. */
-static void put_apart(const struct node_job *j, struct msg_out *m)
-{
-    for (uint32_t i = 0; m != NULL && i < j->ended_count; i++) {
-        const struct task *t = &j->task[j->ended_slot[i]];
-
-        if (!node_pmix_is_apart(t))
-            continue;
-        msg_put_u32v(m, "apart", &t->rank, 1);
-        break;
-    }
-}
-
-static void flush_job(struct node_job *j)
-{
-    uint32_t k = j->ended_count, *v = calloc(3u * k + 1u, sizeof(*v));
-    struct msg_out *m = v == NULL ? NULL : node_job_map(j);
-
-    for (uint32_t i = 0; m != NULL && i < k; i++) {
-        const struct task *t = &j->task[j->ended_slot[i]];
-
-        v[i] = t->rank;
-        v[k + i] = (uint32_t)t->pid;
-        v[2 * k + i] = (uint32_t)t->wstatus;
-    }
-    if (m != NULL) {
-        msg_put_u32v(m, "rank", v, k);
-        msg_put_u32v(m, "pid", v + k, k);
-        msg_put_u32v(m, "status", v + 2 * k, k);
-    }
-    put_apart(j, m);
-    j->ended_count = 0;
-    node_send_map(j->node, MSG_EXITED, m, false);
-    free(v);
-}
-
-void node_flush_exits(struct node *n)
-{
-    uv_timer_stop(&n->flush);
-    for (struct node_job *j = n->jobs; j != NULL; j = j->next)
-        if (j->ended_count > 0)
-            flush_job(j);
 }
 
 void node_job_over(struct node_job *j)

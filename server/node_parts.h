@@ -7,6 +7,7 @@
 
 /* node.c */
 void node_send_map(struct node *n, unsigned type, struct msg_out *m, bool data);
+void node_pass_up(struct node *n, unsigned type, struct span body);
 void node_unref(struct node *n);
 void node_check_finished(struct node *n);
 /* The task has ended, or will never run. */
@@ -22,7 +23,6 @@ void node_job_unref(struct node_job *j);
 void node_job_kid_ready(struct node_job *j, uint32_t kid, const struct msg_in *m); /* NULL: it is lost */
 /* A message of this job: a map with its number in it. NULL: out of memory. */
 struct msg_out *node_job_map(const struct node_job *j);
-void node_flush_exits(struct node *n);
 /* MSG_JOB_OVER: every task of it has ended; it goes with the last of its streams. */
 void node_job_over(struct node_job *j);
 void node_job_check_over(struct node_job *j);

@@ -10,6 +10,7 @@
 #include "common/msg.h"
 #include "server/attrs.h"
 #include "server/barrier.h"
+#include "server/exits.h"
 #include "server/fault.h"
 #include "server/job.h"
 #include "server/kvs.h"
@@ -37,6 +38,7 @@ struct stream {
     struct task *task;
     size_t credit;
     bool is_err;
+    bool midline; /* what it has written last is no whole line */
 };
 
 /* A PMI connection. It goes when it is closed and nothing more is to be judged by it. */
@@ -105,10 +107,10 @@ struct node_job {
     uint32_t stranger_count;
     unsigned refusals; /* of connections to the port, that were told */
     bool ready, ready_sent, over, closing;
-    bool gone_known;      /* some rank has ended, or left PMI for good */
-    bool left_sent;       /* the launcher is told so by this node, or by one below */
-    uint32_t *ended_slot; /* exits not reported yet */
-    uint32_t ended_count;
+    bool gone_known;            /* some rank has ended, or left PMI for good */
+    bool left_sent;             /* the launcher is told so by this node, or by one below */
+    struct exits exits;         /* of tasks here and below, not sent up yet, */
+    uint64_t exits_told;        /* and how many have been */
     struct node_job_pmix *pmix; /* NULL: it has none */
     struct err start_text;      /* why a task could not be started */
     uv_timer_t check;           /* from an entry until it is asked whether the barrier can be complete */
@@ -131,7 +133,8 @@ struct node {
     uint32_t *kid_place; /* [kid_count], ascending */
     bool *kid_finished;
     bool ending, finished_sent, closing;
-    bool paused; /* the launcher is being stopped: tasks do not run */
+    bool killing; /* the run is being ended: how tasks end is nobody's fault any more */
+    bool paused;  /* the launcher is being stopped: tasks do not run */
     struct node_counters counters;
     struct msg_out *no_memory; /* a message that says so, made while there was some */
     uv_timer_t flush, silence;

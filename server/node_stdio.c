@@ -58,7 +58,8 @@ static void stream_end(struct stream *s)
 {
     if (!s->h.open)
         return;
-    send_output(s, SPAN_NONE, true);
+    if (s->midline) /* else the launcher holds nothing back */
+        send_output(s, SPAN_NONE, true);
     node_fd_close(&s->h);
     node_job_check_over(s->task->job);
     node_check_finished(s->task->job->node);
@@ -81,6 +82,7 @@ static void on_stream_ready(uv_poll_t *h, int status, int events)
         return;
     }
     s->credit -= (size_t)got;
+    s->midline = data[got - 1] != '\n';
     send_output(s, (struct span){data, (size_t)got}, false);
     if (j->over)
         uv_timer_again(&j->node->silence);

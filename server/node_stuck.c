@@ -96,7 +96,7 @@ int node_waits_from_child(struct node_job *j, struct span body, const struct msg
     if (rc < 0 || !barriers_note(j->barriers, &id, round))
         return rc;
     check_tasks(j, &id, round);
-    j->node->ops->send_up(MSG_WAITS, body, false, j->node->arg);
+    node_pass_up(j->node, MSG_WAITS, body);
     return 0;
 }
 
@@ -147,7 +147,7 @@ void node_left_from_child(struct node_job *j, struct span body)
     if (j->gone_known || j->left_sent)
         return;
     j->left_sent = true;
-    j->node->ops->send_up(MSG_LEFT, body, false, j->node->arg);
+    node_pass_up(j->node, MSG_LEFT, body);
 }
 
 int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err *err)

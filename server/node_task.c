@@ -119,8 +119,7 @@ int node_tasks_prepare(struct node_job *j, struct err *err)
     if (rc < 0)
         return rc;
     j->task = calloc(count + 1u, sizeof(*j->task));
-    j->ended_slot = calloc(count + 1u, sizeof(*j->ended_slot));
-    if (j->task == NULL || j->ended_slot == NULL)
+    if (j->task == NULL)
         return err_set(err, -ENOMEM, "out of memory");
     j->task_count = count;
     j->id_base = n->next_id;

@@ -351,20 +351,12 @@ static void on_exited(uint32_t id, pid_t pid, int wstatus, void *arg)
 static void on_keeper_lost(void *arg)
 {
     struct provider *p = arg;
-    struct msg_out *m = msg_out_new();
 
     (void)descendants_kill_all(DESCENDANTS_KILL_MS);
     if (p->node == NULL)
         provider_say(p, "its keeper process was killed"); /* over the login, as we have not joined yet */
-    if (m != NULL) {
-        struct span body;
-
-        msg_put_u64(m, "place", p->place);
-        msg_put_str(m, "text", "its keeper process was killed");
-        if (msg_out_done(m, &body) == 0)
-            (void)links_send(p->links, LINKS_PARENT, MSG_NODE_LOST, body, false);
-        msg_out_free(m);
-    }
+    else
+        node_keeper_lost(p->node);
     provider_end(p, 1);
 }
 

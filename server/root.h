@@ -40,6 +40,8 @@ struct root_ops {
     /* Nothing more will be started: close the bootstrap and the listener (a failure before all are in, or all are in).
      * */
     void (*start_over)(void *arg);
+    /* What the launcher has received and sent over its links so far, in words. */
+    void (*traffic)(struct buf *out, void *arg);
 };
 
 struct root_conf {

@@ -8,6 +8,7 @@
 #include "common/hostlist.h"
 #include "common/io/log.h"
 #include "server/barrier_msg.h"
+#include "server/exits.h"
 #include "server/root_priv.h"
 
 void root_blame_rank(struct root_job *j, uint32_t rank, enum blame_kind kind, int status, const char *text)
@@ -44,60 +45,29 @@ static void spread_gone(struct root_job *j)
     root_send_map(j->root, MSG_RANK_GONE, root_job_map(j), false);
 }
 
-static int rank_exited(struct root_job *j, const uint32_t *v, size_t count, size_t i)
+static int rank_exited(struct root_job *j, const struct exit_one *e)
 {
-    uint32_t rank = v[i];
-
-    if (rank >= j->size)
+    if (e->rank >= j->size)
         return -EPROTO;
-    if (j->ended[rank])
+    if (j->ended[e->rank])
         return 0;
     if (!j->failed) /* else we have ended it ourselves */
-        judge(j, rank, v[count + i], (int)v[2 * count + i]);
-    root_mark_ended(j, rank);
+        judge(j, e->rank, e->pid, (int)e->status);
+    root_mark_ended(j, e->rank);
     spread_gone(j);
     return 0;
 }
 
-/* The three lists behind each other, fresh. */
-static int read_exits(const struct msg_in *m, uint32_t **out, size_t *count, struct err *err)
-{
-    static const char *const keys[] = {"rank", "pid", "status"};
-    uint32_t *v = NULL, *part;
-    size_t n;
-    int rc = 0;
-
-    for (size_t k = 0; rc == 0 && k < 3; k++) {
-        rc = msg_get_u32v(m, keys[k], TASKS_MAX, &part, &n, err);
-        if (rc < 0)
-            break;
-        if (k == 0 && (v = calloc(3 * n + 1, sizeof(*v))) == NULL)
-            rc = err_set(err, -ENOMEM, "out of memory");
-        else if (k > 0 && n != *count)
-            rc = err_set(err, -EPROTO, "the lists of ranks, pids and statuses differ in length");
-        else if (n > 0)
-            memcpy(v + k * n, part, n * sizeof(*v));
-        *count = n;
-        free(part);
-    }
-    if (rc == 0)
-        *out = v;
-    else
-        free(v);
-    return rc;
-}
-
 int root_exited(struct root_job *j, const struct msg_in *m, struct err *err)
 {
-    uint32_t *v = NULL;
-    size_t count = 0;
-    int rc = read_exits(m, &v, &count, err);
+    struct exits e = {0};
+    int rc = exits_read(&e, m, err);
 
     if (rc < 0)
         return rc;
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = rank_exited(j, v, count, i);
-    free(v);
+    for (uint32_t i = 0; rc == 0 && i < e.count; i++)
+        rc = rank_exited(j, &e.one[i]);
+    exits_done(&e);
     root_pmix_exited(j, m);
     return rc < 0 ? err_set(err, rc, "it tells of a rank that there is not") : 0;
 }

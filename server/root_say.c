@@ -356,6 +356,16 @@ void root_say_start(const struct root *r)
     buf_done(&names);
 }
 
+static void tell_traffic(const struct root *r)
+{
+    struct buf text;
+
+    buf_init(&text, 0);
+    (void)buf_add_str(&text, "state: the launcher's links: ");
+    r->ops->traffic(&text, r->arg);
+    say_line(&text);
+}
+
 static void tell_state(const struct root *r)
 {
     char text[64];
@@ -373,6 +383,7 @@ static void tell_state(const struct root *r)
     if (r->asked->left_out > 0)
         log_error("state: and more barriers, %u times a node's", r->asked->left_out);
     tell_queues(r);
+    tell_traffic(r);
     buf_init(&mute, 0);
     say_mute(r, "state: ", &mute);
     if (mute.len > 0)

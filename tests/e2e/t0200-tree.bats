@@ -56,6 +56,9 @@ expect_counts() {
     RUN_LIMIT=120
     exchange 3 130 10 again --nodes=130
     exchange 32 130 10 fresh --nodes=130
+    expect_line 'links when all were ready: 32 children, received * messages and * bytes, sent * messages and * bytes'
+    expect_line 'links when all had ended: 32 children, *'
+    expect_line 'links in all: 32 children, *'
 }
 
 @test "512 nodes on this machine, 3 rounds" {

@@ -34,6 +34,7 @@ in_second_barrier=(init , barrier , print ready%r , on 0,1 , barrier , on 2 , sl
 waits_for_two() {
     signal_on login QUIT "$(launcher)"
     wait_until 5 lines 'state: bytes' 1
+    wait_until 5 lines "state: the launcher's links: 2 children, received " 1
     grep -q '^pmi-start: state: barrier 2: entered by ranks 0-1 on h0,login, not entered by rank 2 on h1$' \
         "$BATS_TEST_TMPDIR/run.err" ||
         grep -q '^pmi-start: state: barrier 2: entered by ranks 0-1 on login,h0, not entered by rank 2 on h1$' \

@@ -110,6 +110,7 @@ Test(node_refuse, what_is_no_message_ends_the_run_where_somebody_waits_for_it)
         {MSG_READY, "here: refused 'ready' from kid: *"},
         {MSG_WAITS, "here: refused 'waits' from kid: *"},
         {MSG_LEFT, "here: refused 'left' from kid: *"},
+        {MSG_EXITED, "here: refused 'exited' from kid: *"},
         {MSG_ASK, NULL},
         {99, NULL}, /* of a later version */
     };
@@ -151,7 +152,7 @@ Test(node_refuse, what_is_only_passed_on_is_not_looked_at)
     struct rig r;
 
     begin(&r);
-    node_up(r.node, 7, MSG_EXITED, (struct span){"?", 1});
+    node_up(r.node, 7, MSG_FAILED, (struct span){"?", 1});
     cr_expect_eq(r.others, 1);
     cr_expect_eq(r.faults, 0);
     end(&r);
