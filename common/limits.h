@@ -75,6 +75,8 @@
 #define LINK_AHEAD (256u << 10)       /* encrypted ahead of the socket; what control messages cannot overtake */
 #define LINK_DATA_HIGH (1u << 20)     /* data queued on a link: producers are asked to stop, */
 #define LINK_DATA_LOW (256u << 10)    /* and to go on */
+#define LINK_CONTROL_HIGH (1u << 20)  /* control messages queued on a link: a round's data waits from here, */
+#define LINK_CONTROL_LOW (256u << 10) /* and goes on */
 #define LINK_CONTROL_MAX (256u << 20) /* control messages queued for a peer that does not read: it is dropped */
 
 #define STDIO_CREDIT (256u << 10) /* bytes of one stream under way between a task and the launcher */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "common/kvtab.h"
 #include "common/limits.h"
+#include "common/util.h"
 #include "server/kvs_share.h"
 
 #define FROM_HERE UINT32_MAX /* origin of entries that this node's own tasks put */
@@ -35,6 +36,7 @@ struct kvs {
     struct run *runs; /* ascending by start; what is below every mark is dropped */
     size_t nruns, cap_runs;
     struct kvs_share *share; /* of log and node; NULL: nobody has asked for it */
+    unsigned holds;          /* kvs_hold() */
     size_t held;             /* bytes of entries in all tables, against KVS_BYTES_MAX */
 };
 
@@ -312,24 +314,58 @@ static uint32_t cut(const struct kvs *k, uint32_t from, uint32_t stop, size_t ma
     }
 }
 
-struct span kvs_unsent(struct kvs *k, unsigned edge, size_t max)
+uint32_t kvs_end(const struct kvs *k)
 {
-    uint32_t from = k->mark[edge], end = log_end(k), stop;
+    return log_end(k);
+}
+
+void kvs_hold(struct kvs *k, bool on)
+{
+    assert(on || k->holds > 0);
+    if (on)
+        k->holds++;
+    else
+        k->holds--;
+}
+
+/* Behind what came over `edge` itself. The number of the run there, in *run, may be nruns. */
+static uint32_t skip_own(const struct kvs *k, unsigned edge, uint32_t from, size_t *run)
+{
+    for (*run = find_run(k, from); *run < k->nruns && k->runs[*run].edge == edge; ++*run)
+        from = *run + 1 < k->nruns ? k->runs[*run + 1].start : log_end(k);
+    return from;
+}
+
+bool kvs_has_unsent(const struct kvs *k, unsigned edge, uint32_t end)
+{
+    size_t run;
+
+    return k->mark[edge] < MIN(end, log_end(k)) && skip_own(k, edge, k->mark[edge], &run) < MIN(end, log_end(k));
+}
+
+struct span kvs_unsent_to(struct kvs *k, unsigned edge, uint32_t end, size_t max)
+{
+    uint32_t from = k->mark[edge], stop;
     size_t run, next;
 
     assert(edge < k->edges && max >= KVTAB_ENTRY_MAX);
+    end = MIN(end, log_end(k));
     if (from >= end)
         return SPAN_NONE;
-    for (run = find_run(k, from); run < k->nruns && k->runs[run].edge == edge; run++)
-        from = run + 1 < k->nruns ? k->runs[run + 1].start : end;
+    from = skip_own(k, edge, from, &run);
     for (next = run; next < k->nruns && k->runs[next].edge != edge; next++)
         ;
     stop = from;
     if (from < end)
-        stop = cut(k, from, next < k->nruns ? k->runs[next].start : end, max);
+        stop = cut(k, from, next < k->nruns ? MIN(k->runs[next].start, end) : end, max);
     k->mark[edge] = stop;
     drop_runs(k);
     return stop > from ? (struct span){k->log.arena + from, stop - from} : SPAN_NONE;
+}
+
+struct span kvs_unsent(struct kvs *k, unsigned edge, size_t max)
+{
+    return kvs_unsent_to(k, edge, log_end(k), max);
 }
 
 static int by_value(const void *a, const void *b)
@@ -360,7 +396,7 @@ static void squeeze_log(struct kvs *k)
     size_t count = k->edges + k->nruns, n = 0;
     uint32_t **marks, before = k->log.used;
 
-    if (!kvtab_wants_squeeze(&k->log))
+    if (k->holds > 0 || !kvtab_wants_squeeze(&k->log))
         return;
     marks = malloc(count * sizeof(*marks));
     if (marks == NULL)

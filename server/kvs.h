@@ -9,7 +9,8 @@
  * Each edge of the node (0: parent, 1..: children) has a mark: what it has been sent. What came in over an edge is not
  * sent back over it. Blocks are opaque runs of whole entries: a node hands them on without decoding. Pure: no I/O.
  * Overhead: at most 32 bytes a key. Superseded entries are squeezed out once they are the larger part, sent or not
- * (what superseded them is in the log as well), so 100,000 rounds over the same keys need no more memory than a few.
+ * (what superseded them is in the log as well), unless they are held; so 100,000 rounds over the same keys need no more
+ * memory than a few.
  */
 #ifndef SERVER_KVS_H
 #define SERVER_KVS_H
@@ -43,9 +44,17 @@ int kvs_commit(struct kvs *k, unsigned slot, uint32_t rank, uint64_t world_round
 /* A block came over `edge`. -EPROTO: not a run of whole entries with lawful lengths; -ENOMEM, -ENOSPC; nothing changed.
  * Not readable before kvs_install(). */
 int kvs_append(struct kvs *k, unsigned edge, struct span block, struct err *err);
-/* The next run of entries that `edge` has not been sent, at most `max` bytes (>= 2048); an empty span when there is
- * none. Moves the mark. Lent until the next call. */
+/* Where the log ends now: what it has up to here can be sent later, whatever comes behind it meanwhile. Holds until the
+ * next kvs_install() that is not held back. */
+uint32_t kvs_end(const struct kvs *k);
+/* As long as there are more calls with true than with false nothing is squeezed out, and ends stay what they are. */
+void kvs_hold(struct kvs *k, bool on);
+/* The next run of entries before `end` that `edge` has not been sent, at most `max` bytes (>= 2048); an empty span when
+ * there is none. Moves the mark. Lent until the next call. */
+struct span kvs_unsent_to(struct kvs *k, unsigned edge, uint32_t end, size_t max);
+/* The same before the end of the log. */
 struct span kvs_unsent(struct kvs *k, unsigned edge, size_t max);
+bool kvs_has_unsent(const struct kvs *k, unsigned edge, uint32_t end);
 /* Make the log readable. 0 or -ENOMEM (may be tried again). */
 int kvs_install(struct kvs *k);
 

@@ -209,9 +209,9 @@ static void on_lost(uint32_t place, const struct err *why, void *arg)
         node_child_lost(l->node, place, why);
 }
 
-static void on_drain(void *arg)
+static void on_drain(uint32_t place, void *arg)
 {
-    (void)arg;
+    node_drain(((struct launcher *)arg)->node, place);
 }
 
 static void on_links_closed(void *arg)

@@ -55,8 +55,7 @@ static void on_conn_drain(struct conn *c, void *arg)
     struct edge *e = arg;
 
     (void)c;
-    if (e == e->owner->parent)
-        e->owner->ops->on_drain(e->owner->arg);
+    e->owner->ops->on_drain(e->place, e->owner->arg);
 }
 
 static void edge_remove(struct links *l, struct edge *e)
@@ -204,6 +203,13 @@ size_t links_queued(const struct links *l)
 bool links_up_full(const struct links *l)
 {
     return l->parent != NULL && conn_is_full(l->parent->conn);
+}
+
+bool links_is_busy(const struct links *l, uint32_t place)
+{
+    const struct edge *e = find(l, place);
+
+    return e != NULL && conn_is_busy(e->conn);
 }
 
 void links_pause(struct links *l, bool paused)

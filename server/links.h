@@ -22,8 +22,8 @@ struct links_ops {
     void (*on_msg)(uint32_t place, unsigned type, struct span body, void *arg);
     /* An edge ended although links_finish() was not called. The edge is already gone. */
     void (*on_lost)(uint32_t place, const struct err *why, void *arg);
-    /* Data may be sent up again after links_up_full(). */
-    void (*on_drain)(void *arg);
+    /* More may be sent on this edge after links_up_full() or links_is_busy(). */
+    void (*on_drain)(uint32_t place, void *arg);
     /* After links_finish(): every edge has closed. */
     void (*on_closed)(void *arg);
 };
@@ -55,6 +55,9 @@ struct links_stats {
     uint32_t children; /* the most at a time */
 };
 struct links_stats links_stats(const struct links *l);
+
+/* What can wait should not be sent on this edge for now. No such edge: false. */
+bool links_is_busy(const struct links *l, uint32_t place);
 
 /* Deadlines of silence off (and on again). */
 void links_pause(struct links *l, bool paused);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "server/blame.h"
+#include "server/node_edge.h"
 #include "server/node_exits.h"
 #include "server/node_pmix.h"
 #include "server/node_pty.h"
@@ -361,6 +362,11 @@ static int about_job(struct node *n, unsigned type, const struct msg_in *m, stru
 /* For everybody: to the children first, then here. */
 static int spread(struct node *n, unsigned type, struct span body, const struct msg_in *m, struct err *err)
 {
+    struct node_job *j;
+
+    /* What was complete before this was not broken; all else may come ahead of a round's data. */
+    if (type == MSG_BROKEN && node_find_job(n, m, &j, NULL) == 0 && j != NULL)
+        node_edges_flush(j);
     links_send_down(n->conf.links, type, body, false);
     switch (type) {
     case MSG_SIGNAL:
@@ -482,6 +488,7 @@ void node_child_lost(struct node *n, uint32_t place, const struct err *why)
     if (kid >= 0 && n->kid_finished[kid])
         return;
     say_lost(n, place, why->code < 0 ? why->text : "it closed the connection");
+    node_edges_drain(n, place);
     if (kid >= 0) {
         n->kid_finished[kid] = true;
         for (struct node_job *j = n->jobs, *next; j != NULL; j = next) {
@@ -492,9 +499,11 @@ void node_child_lost(struct node *n, uint32_t place, const struct err *why)
     }
 }
 
-void node_drain(struct node *n)
+void node_drain(struct node *n, uint32_t place)
 {
-    node_streams_resume(n);
+    if (place == LINKS_PARENT)
+        node_streams_resume(n);
+    node_edges_drain(n, place);
 }
 
 struct node_counters node_counters(const struct node *n)

@@ -43,7 +43,8 @@ void node_down(struct node *n, unsigned type, struct span body);
 void node_up(struct node *n, uint32_t place, unsigned type, struct span body);
 /* The child at `place` is lost; says so upwards. */
 void node_child_lost(struct node *n, uint32_t place, const struct err *why);
-void node_drain(struct node *n);
+/* There is room on the edge to the child at `place`, or LINKS_PARENT. */
+void node_drain(struct node *n, uint32_t place);
 /* A message from `from` (a child's place, or FAULT_PARENT) makes no sense: the run ends by it. */
 void node_refuse(struct node *n, uint32_t from, unsigned type, const struct err *why);
 /* Its keeper was killed: says so upwards. The owner ends the node. */

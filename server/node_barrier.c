@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include "server/barrier_msg.h"
 #include "server/group.h"
+#include "server/node_edge.h"
 #include "server/node_pmix.h"
-
-#define BLOCK_MAX 49152 /* key-value bytes in one message: with the rest it fits one frame */
 
 static const struct barrier_id world = {.set = 0, .group = {"WORLD", 5}, .tag = 0};
 
@@ -111,23 +110,12 @@ struct msg_out *node_barrier_map(const struct node_job *j, const struct barrier_
     return m;
 }
 
-/* A barrier message or a release on one edge. */
-struct barrier_out {
-    const struct barrier_id *id;
-    uint64_t round;
-    uint32_t count; /* up */
-    int rc;         /* down */
-    unsigned edge;  /* of the kvs: 0 up, kid + 1 down */
-    bool whole;     /* the last piece is marked so; else this is only a part of what is to come */
-};
-
 static struct fault barrier_fault(const struct node_job *j, const struct barrier_id *id, uint64_t round)
 {
     return (struct fault){.has_barrier = true, .job = j->job->id, .id = *id, .round = round};
 }
 
-/* One that we have no memory for. `type` 0: at its end. */
-static void no_memory(struct node_job *j, unsigned type, const struct barrier_id *id, uint64_t round)
+void node_barrier_no_memory(struct node_job *j, unsigned type, const struct barrier_id *id, uint64_t round)
 {
     struct fault f = barrier_fault(j, id, round);
 
@@ -137,55 +125,11 @@ static void no_memory(struct node_job *j, unsigned type, const struct barrier_id
     node_fault(j->node, &f);
 }
 
-static void send_piece(struct node_job *j, const struct barrier_out *o, struct msg_out *m, bool more)
-{
-    struct node *n = j->node;
-    struct span body;
-    bool ok;
-
-    if (m != NULL) {
-        msg_put_bool(m, "more", more);
-        if (o->edge == 0)
-            msg_put_u64(m, "count", o->count);
-        else
-            msg_put_i64(m, "rc", o->rc);
-    }
-    ok = m != NULL && msg_out_done(m, &body) == 0;
-    if (!ok)
-        no_memory(j, o->edge == 0 ? MSG_BARRIER : MSG_RELEASE, o->id, o->round);
-    else if (o->edge == 0)
-        n->ops->send_up(MSG_BARRIER, body, false, n->arg);
-    else
-        (void)links_send(n->conf.links, n->kid_place[o->edge - 1], MSG_RELEASE, body, false);
-    msg_out_free(m);
-}
-
-/* All that this edge has not been sent, in pieces; the last one ends the message. */
-static void send_barrier(struct node_job *j, const struct barrier_out *o)
-{
-    struct span block = kvs_unsent(j->kvs, o->edge, BLOCK_MAX);
-
-    if (block.n == 0 && !o->whole)
-        return;
-    for (;;) {
-        struct msg_out *m = node_barrier_map(j, o->id, o->round);
-
-        if (m != NULL && block.n > 0)
-            msg_put_bin(m, "data", block);
-        block = kvs_unsent(j->kvs, o->edge, BLOCK_MAX);
-        send_piece(j, o, m, block.n > 0 || !o->whole);
-        if (block.n == 0)
-            break;
-    }
-    if (o->edge != 0 && o->whole)
-        j->node->counters.down++;
-}
-
 static void on_barrier_up(const struct barrier_id *id, uint64_t round, uint32_t count, void *arg)
 {
     struct barrier_out o = {.id = id, .round = round, .count = count, .edge = 0, .whole = true};
 
-    send_barrier(arg, &o);
+    node_edge_send(arg, &o);
 }
 
 static bool is_world(const struct barrier_id *id)
@@ -204,10 +148,10 @@ static void on_barrier_release(const struct barrier_id *id, const struct barrier
         struct barrier_out o = {
             .id = id, .round = done->round, .rc = done->rc, .edge = done->kids[i] + 1, .whole = true};
 
-        send_barrier(j, &o);
+        node_edge_send(j, &o);
     }
     if (kvs_install(j->kvs) < 0) { /* nobody goes on as if he could read them */
-        no_memory(j, 0, id, done->round);
+        node_barrier_no_memory(j, 0, id, done->round);
         if (!j->job->keep_going)
             return;
         rc = -ENOMEM;
@@ -285,7 +229,7 @@ static int entered_below(struct node_job *j, uint32_t place, const struct barrie
     } else if (rc == 0 && n->conf.place != 0) {
         struct barrier_out o = {.id = &b->id, .round = b->round, .edge = 0, .whole = false};
 
-        send_barrier(j, &o); /* cut through: pass on what came without waiting for the rest */
+        node_edge_send(j, &o); /* cut through: pass on what came without waiting for the rest */
     }
     return rc;
 }
@@ -298,7 +242,7 @@ static int released(struct node_job *j, uint32_t from, const struct barrier_in *
     for (uint32_t i = 0; rc == 0 && b->more && i < j->node->kid_count; i++) {
         struct barrier_out o = {.id = &b->id, .round = b->round, .edge = i + 1, .whole = false};
 
-        send_barrier(j, &o);
+        node_edge_send(j, &o);
     }
     if (rc == 0 && !b->more)
         rc = barriers_release(j->barriers, &b->id, b->round, (int)b->rc, err);
@@ -338,5 +282,5 @@ int node_barriers_setup(struct node_job *j)
 {
     j->group_kids = calloc(j->node->kid_count + 1u, sizeof(*j->group_kids));
     j->barriers = barriers_new(j->task_count, j->node->kid_count, &barrier_ops, j);
-    return j->group_kids == NULL || j->barriers == NULL ? -ENOMEM : 0;
+    return j->group_kids == NULL || j->barriers == NULL ? -ENOMEM : node_edges_setup(j);
 }

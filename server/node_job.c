@@ -5,6 +5,7 @@
 #include <string.h>
 #include "common/io/log.h"
 #include "conf/conf.h"
+#include "server/node_edge.h"
 #include "server/node_pmix.h"
 
 struct msg_out *node_job_map(const struct node_job *j)
@@ -26,6 +27,7 @@ void node_job_unref(struct node_job *j)
     if (--j->handles > 0)
         return;
     node_tasks_free(j);
+    node_edges_done(j); /* which holds the keys */
     kvs_free(j->kvs);
     attrs_free(j->attrs);
     barriers_free(j->barriers);

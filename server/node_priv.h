@@ -98,6 +98,7 @@ struct node_job {
     struct task *task;
     struct kvs *kvs;
     struct barriers *barriers;
+    struct edge_queue *edge; /* [kid_count + 1]: see node_edge.h */
     struct attrs *attrs;
     struct ringer *ringer; /* of its barriers; NULL: nobody has asked for it */
     struct session_job sjob;

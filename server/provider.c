@@ -304,12 +304,12 @@ static void on_lost(uint32_t place, const struct err *why, void *arg)
     provider_end(p, p->finished ? 0 : 1);
 }
 
-static void on_drain(void *arg)
+static void on_drain(uint32_t place, void *arg)
 {
     struct provider *p = arg;
 
     if (p->node != NULL)
-        node_drain(p->node);
+        node_drain(p->node, place);
 }
 
 static void on_links_closed(void *arg)

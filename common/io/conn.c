@@ -221,6 +221,8 @@ int conn_send(struct conn *c, unsigned type, struct span body, bool data)
     }
     if (outq_bytes(&c->out, true) >= LINK_DATA_HIGH)
         c->full = true;
+    if (outq_bytes(&c->out, false) >= LINK_CONTROL_HIGH)
+        c->busy = true;
     if (outq_bytes(&c->out, false) > LINK_CONTROL_MAX)
         conn_fail_errno(c, -ENOBUFS);
     else if (c->state == CONN_UP)
@@ -236,6 +238,11 @@ size_t conn_queued(const struct conn *c)
 bool conn_is_full(const struct conn *c)
 {
     return c->full;
+}
+
+bool conn_is_busy(const struct conn *c)
+{
+    return c->busy;
 }
 
 void conn_finish(struct conn *c)

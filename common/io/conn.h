@@ -30,7 +30,7 @@ struct conn_ops {
     void (*on_up)(struct conn *c, void *arg);
     /* A whole message; `body` is lent for the call. */
     void (*on_msg)(struct conn *c, unsigned type, struct span body, void *arg);
-    /* The data queue has fallen below its low mark after conn_is_full(). May be NULL. */
+    /* A queue has fallen below its low mark after conn_is_full() or conn_is_busy(). May be NULL. */
     void (*on_drain)(struct conn *c, void *arg);
     /* Exactly once, last, never from inside conn_close(): it comes from the loop. why->code 0: closed by us. */
     void (*on_close)(struct conn *c, const struct err *why, void *arg);
@@ -70,6 +70,8 @@ int conn_send(struct conn *c, unsigned type, struct span body, bool data);
 size_t conn_queued(const struct conn *c);
 /* The data queue is over its high mark: stop producing data until on_drain. */
 bool conn_is_full(const struct conn *c);
+/* The same of the queue of control messages, for those of them that can wait. */
+bool conn_is_busy(const struct conn *c);
 
 /* Send what is queued, then close; idempotent. No message is delivered any more. `conn_close` drops what is queued. */
 void conn_finish(struct conn *c);

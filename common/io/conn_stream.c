@@ -94,9 +94,13 @@ static int push(struct conn *c, struct err *err)
 
 static void drained(struct conn *c)
 {
-    if (!c->full || outq_bytes(&c->out, true) >= LINK_DATA_LOW)
+    bool full = c->full && outq_bytes(&c->out, true) >= LINK_DATA_LOW;
+    bool busy = c->busy && outq_bytes(&c->out, false) >= LINK_CONTROL_LOW;
+
+    if (full == c->full && busy == c->busy)
         return;
-    c->full = false;
+    c->full = full;
+    c->busy = busy;
     if (c->ops->on_drain != NULL && c->state == CONN_UP && !c->finishing)
         c->ops->on_drain(c, c->arg);
 }
@@ -108,7 +112,11 @@ static void pump(struct conn *c)
 
     if (c->state == CONN_CLOSED || c->state == CONN_CONNECTING)
         return;
-    rc = push(c, &why);
+    do { /* What waited for this is sent in the same turn of the loop, as nothing may wake it for another */
+        rc = push(c, &why);
+        if (rc == 0)
+            drained(c);
+    } while (rc == 0 && c->state == CONN_UP && !outq_is_empty(&c->out));
     if (rc == 0 && c->finishing && c->state == CONN_UP) {
         tls_finish(c->tls, &c->wire);
         c->state = CONN_LINGER;

@@ -74,6 +74,16 @@ expect_counts() {
     [[ $output == "exchange: 120 ranks, 3 rounds, all right" ]]
 }
 
+@test "a round with more data than links hold at a time, and values that change from round to round" {
+    local k
+    for k in 1 2 7; do
+        run_pmi --fanout="$k" --nodes=8 "$build/pmi-bench" -c 500 -s 1000 put-get
+        expect_status 0
+        [[ $output == *"0 faults"* ]] || show_run "--fanout=$k"
+    done
+    exchange 2 32 4 again --nodes=8 --ppn=4
+}
+
 @test "large values: a round's data in several frames counts once" {
     run_pmi -vv --fanout=2 --nodes=7 --ppn=32 "$client" --style=mpich init , exchange 2 1000 2 fresh , finalize
     expect_status 0

@@ -50,6 +50,11 @@ static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
     (void)place, (void)type, (void)body, (void)arg;
 }
 
+static void on_drain(uint32_t place, void *arg)
+{
+    (void)place, (void)arg;
+}
+
 static void on_lost(uint32_t place, const struct err *why, void *arg)
 {
     (void)place, (void)why, (void)arg;
@@ -71,7 +76,7 @@ static void on_exited(uint32_t id, pid_t pid, int wstatus, void *arg)
 }
 
 static const struct node_ops node_ops = {on_up, is_full, all_in, on_nothing};
-static const struct links_ops links_ops = {on_msg, on_lost, on_nothing, on_nothing};
+static const struct links_ops links_ops = {on_msg, on_lost, on_drain, on_nothing};
 static const struct spawn_ops spawn_ops = {on_started, on_failed, on_exited, on_nothing};
 
 /* Two ranks here, one at the child. */

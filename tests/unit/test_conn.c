@@ -21,6 +21,7 @@ struct end {
     bool trust_on_up;
     bool up;
     unsigned count, drains, closes;
+    unsigned refill; /* control messages to send as soon as there is room */
     struct {
         unsigned type;
         size_t len;
@@ -29,6 +30,9 @@ struct end {
     void (*then)(struct end *e); /* called after each message */
     struct end *other;
 };
+
+#define MSG_OF_ZEROES 50 /* its bytes are not looked at */
+static char zeroes[90000];
 
 static uv_loop_t loop;
 static struct tls_ctx *server_ctx, *client_ctx;
@@ -47,7 +51,7 @@ static void on_msg(struct conn *c, unsigned type, struct span body, void *arg)
     struct end *e = arg;
 
     (void)c;
-    for (size_t i = 0; i < body.n; i += 997)
+    for (size_t i = 0; type != MSG_OF_ZEROES && i < body.n; i += 997)
         cr_assert_eq((unsigned char)body.p[i], (unsigned char)(i / 256 + type));
     if (e->count < MSGS_MAX) {
         e->msg[e->count].type = type;
@@ -60,8 +64,13 @@ static void on_msg(struct conn *c, unsigned type, struct span body, void *arg)
 
 static void on_drain(struct conn *c, void *arg)
 {
-    (void)c;
-    ((struct end *)arg)->drains++;
+    struct end *e = arg;
+
+    e->drains++;
+    while (e->refill > 0 && !conn_is_busy(c)) {
+        e->refill--;
+        cr_assert_eq(conn_send(c, MSG_OF_ZEROES, (struct span){zeroes, sizeof(zeroes)}, false), 0);
+    }
 }
 
 static void on_close(struct conn *c, const struct err *why, void *arg)
@@ -217,6 +226,30 @@ Test(conn, full_and_drained, .init = setup, .fini = teardown)
     run();
     cr_expect_eq(c.drains, 1);
     cr_expect_eq(s.count, 3);
+}
+
+static void finish_after_40(struct end *e)
+{
+    if (e->count == 40)
+        conn_finish(e->c);
+}
+
+/* Nothing but the room itself has the rest sent, whether the socket was ever full or not. */
+Test(conn, busy_until_there_is_room_for_more, .init = setup, .fini = teardown)
+{
+    struct end c = {.trust_on_up = true, .refill = 20}, s = {.trust_on_up = true, .then = finish_after_40};
+    unsigned sent = 0;
+
+    join(&c, &s);
+    for (; !conn_is_busy(c.c); sent++)
+        cr_assert_eq(conn_send(c.c, MSG_OF_ZEROES, (struct span){zeroes, sizeof(zeroes)}, false), 0);
+    cr_assert_leq(sent, 20);
+    cr_expect_geq(conn_queued(c.c), LINK_CONTROL_HIGH);
+    c.refill = 40 - sent;
+    run();
+    cr_expect_eq(s.count, 40);
+    cr_expect_eq(c.refill, 0);
+    cr_expect_geq(c.drains, 1);
 }
 
 Test(conn, finish_sends_what_is_queued, .init = setup, .fini = teardown)

@@ -416,6 +416,41 @@ Test(kvs, memory_is_flat_without_a_barrier)
     kvs_free(k);
 }
 
+/* What waits for room on an edge ends where the log ended when it was to be sent, whatever came since. */
+Test(kvs, what_is_sent_later_has_nothing_of_what_came_since)
+{
+    struct kvs *k = kvs_new(1, 3, true), *b = kvs_new(1, 1, true);
+    uint32_t end;
+    struct span s;
+
+    put(k, 0, "a", "first");
+    kvs_commit(k, 0, 0, 0);
+    end = kvs_end(k);
+    kvs_hold(k, true);
+    kvs_install(k);
+    for (int i = 1; i <= 5000; i++) { /* enough to be squeezed out otherwise */
+        put(k, 0, "a", "later");
+        kvs_commit(k, 0, 0, (uint64_t)i);
+        kvs_install(k);
+    }
+    cr_expect(kvs_has_unsent(k, 1, end));
+    s = kvs_unsent_to(k, 1, end, 4096);
+    cr_expect_eq(s.n, KVTAB_HEADER + 1 + 5);
+    cr_assert_eq(kvs_append(b, 0, s, NULL), 0);
+    kvs_install(b);
+    expect_get(b, 0, "a", "first");
+    cr_expect(!kvs_has_unsent(k, 1, end) && kvs_has_unsent(k, 1, kvs_end(k)));
+    cr_expect_not(kvs_has_unsent(b, 0, kvs_end(b)), "it came over this edge");
+    kvs_hold(k, false);
+    kvs_install(k);
+    cr_expect_lt(kvs_stats(k).arena_bytes, 400000);
+    carry(k, 1, b, 0);
+    kvs_install(b);
+    expect_get(b, 0, "a", "later");
+    kvs_free(k);
+    kvs_free(b);
+}
+
 /* An edge that nobody asks keeps its place while the others go on. */
 Test(kvs, slow_edge_gets_everything_in_the_end)
 {

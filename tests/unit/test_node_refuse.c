@@ -52,6 +52,11 @@ static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
     (void)place, (void)type, (void)body, (void)arg;
 }
 
+static void on_drain(uint32_t place, void *arg)
+{
+    (void)place, (void)arg;
+}
+
 static void on_lost(uint32_t place, const struct err *why, void *arg)
 {
     (void)place, (void)why, (void)arg;
@@ -59,7 +64,7 @@ static void on_lost(uint32_t place, const struct err *why, void *arg)
 
 static const struct node_ops node_ops = {.send_up = on_up, .up_full = is_full, .on_finished = on_nothing};
 static const struct links_ops links_ops = {
-    .on_msg = on_msg, .on_lost = on_lost, .on_drain = on_nothing, .on_closed = on_nothing};
+    .on_msg = on_msg, .on_lost = on_lost, .on_drain = on_drain, .on_closed = on_nothing};
 
 static void begin(struct rig *r)
 {
