@@ -3,10 +3,15 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include "common/io/log.h"
 #include "conf/conf.h"
 #include "server/node_edge.h"
 #include "server/node_pmix.h"
+
+#define MANY_PLACES 256
 
 struct msg_out *node_job_map(const struct node_job *j)
 {
@@ -233,6 +238,17 @@ static int prepare(struct node_job *j, struct err *err)
     return rc < 0 ? err_set(err, rc, "cannot listen for its tasks: %s", strerror(-rc)) : 0;
 }
 
+/* To unpack the tables of many nodes takes five times the memory that they need; what is free goes back, as it is the
+ * same on each node of the run. */
+static void give_back(const struct job *j)
+{
+    (void)j;
+#ifdef __GLIBC__
+    if (j->places >= MANY_PLACES)
+        (void)malloc_trim(0);
+#endif
+}
+
 void node_job_new(struct node *n, struct span body)
 {
     struct node_job *j = calloc(1, sizeof(*j));
@@ -263,6 +279,7 @@ void node_job_new(struct node *n, struct span body)
     }
     if (n->conf.place != 0)
         log_set_level((enum log_level)j->job->log_level);
+    give_back(j->job);
     if (j->serve == NULL && !check_start(j))
         return;
     if (!node_pmix_begin(j))

@@ -66,6 +66,13 @@ void conn_fail_errno(struct conn *c, int code)
 
 static void on_timer(uv_timer_t *t);
 
+/* From its beginning until it is trusted. Who asks to be let in waits longer for the answer than he may take to ask:
+ * with a thousand who ask at once it takes its time, and to go just when it is given would be a loss for both. */
+static uint64_t patience(const struct conn *c)
+{
+    return c->state == CONN_UP && !c->server ? c->times.link_lost_ms : c->times.preauth_ms;
+}
+
 void conn_arm(struct conn *c)
 {
     uint64_t now = uv_now(c->timer.loop);
@@ -75,7 +82,7 @@ void conn_arm(struct conn *c)
     if (c->shut)
         c->due = c->shut_at + c->times.linger_ms;
     else if (!c->trusted)
-        c->due = c->born + c->times.preauth_ms;
+        c->due = c->born + patience(c);
     else if (c->finishing || c->state == CONN_LINGER)
         c->due = c->last_in + c->times.link_lost_ms;
     else if (c->paused)
@@ -118,8 +125,7 @@ static void on_timer(uv_timer_t *t)
         if (c->state == CONN_CONNECTING)
             err_set(&why, -ETIMEDOUT, "connection timed out");
         else
-            err_set(&why, -ETIMEDOUT, "nothing valid heard within %llu s",
-                    (unsigned long long)c->times.preauth_ms / 1000);
+            err_set(&why, -ETIMEDOUT, "nothing valid heard within %llu s", (unsigned long long)patience(c) / 1000);
         conn_fail(c, &why);
     } else if (c->trusted) {
         check_trusted(c, now);
@@ -166,6 +172,7 @@ struct conn *conn_new(uv_loop_t *loop, int fd, bool server, struct tls_ctx *ctx,
     }
     c->magic = CONN_MAGIC;
     c->fd = fd;
+    c->server = server;
     c->ops = ops;
     c->arg = arg;
     reasm_init(&c->in, PREAUTH_BYTES_MAX);

@@ -27,7 +27,7 @@ struct conn {
     uint32_t magic;
     enum conn_state state;
     bool turned_away;
-    bool trusted, finishing, paused, shut, full, busy;
+    bool server, trusted, finishing, paused, shut, full, busy;
     int fd;
     int poll_events;  /* what `poll` is started for */
     unsigned handles; /* not closed yet */

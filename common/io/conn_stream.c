@@ -214,6 +214,7 @@ static void feed(struct conn *c, struct span in)
 
     if (c->state == CONN_HANDSHAKE && tls_is_up(c->tls)) {
         c->state = CONN_UP;
+        conn_arm(c);
         if (c->ops->on_up != NULL)
             c->ops->on_up(c, c->arg);
     }

@@ -22,6 +22,7 @@ struct end {
     bool up;
     unsigned count, drains, closes;
     unsigned refill; /* control messages to send as soon as there is room */
+    unsigned wanted; /* messages, after which it ends */
     struct {
         unsigned type;
         size_t len;
@@ -207,15 +208,15 @@ Test(conn, control_overtakes_data, .init = setup, .fini = teardown)
     cr_expect_eq(s.msg[2].len, 30u << 20);
 }
 
-static void finish_after_3(struct end *e)
+static void finish_after(struct end *e)
 {
-    if (e->count == 3)
+    if (e->count == e->wanted)
         conn_finish(e->c);
 }
 
 Test(conn, full_and_drained, .init = setup, .fini = teardown)
 {
-    struct end c = {.trust_on_up = true}, s = {.trust_on_up = true, .then = finish_after_3};
+    struct end c = {.trust_on_up = true}, s = {.trust_on_up = true, .then = finish_after, .wanted = 3};
 
     join(&c, &s);
     send_msg(&c, 1, LINK_DATA_HIGH / 2, true);
@@ -228,22 +229,15 @@ Test(conn, full_and_drained, .init = setup, .fini = teardown)
     cr_expect_eq(s.count, 3);
 }
 
-static void finish_after_40(struct end *e)
-{
-    if (e->count == 40)
-        conn_finish(e->c);
-}
-
 /* Nothing but the room itself has the rest sent, whether the socket was ever full or not. */
 Test(conn, busy_until_there_is_room_for_more, .init = setup, .fini = teardown)
 {
-    struct end c = {.trust_on_up = true, .refill = 20}, s = {.trust_on_up = true, .then = finish_after_40};
+    struct end c = {.trust_on_up = true, .refill = 20}, s = {.trust_on_up = true, .then = finish_after, .wanted = 40};
     unsigned sent = 0;
 
     join(&c, &s);
     for (; !conn_is_busy(c.c); sent++)
         cr_assert_eq(conn_send(c.c, MSG_OF_ZEROES, (struct span){zeroes, sizeof(zeroes)}, false), 0);
-    cr_assert_leq(sent, 20);
     cr_expect_geq(conn_queued(c.c), LINK_CONTROL_HIGH);
     c.refill = 40 - sent;
     run();
@@ -326,6 +320,18 @@ Test(conn, mute_stranger_is_dropped, .init = setup, .fini = teardown)
     run();
     cr_expect_eq(s.why.code, -ETIMEDOUT, "%s", s.why.text);
     close(fd);
+}
+
+Test(conn, who_asks_waits_for_the_answer_longer_than_a_stranger_may_take, .init = setup, .fini = teardown)
+{
+    static const struct conn_times short_times = {500, 100000, 2000, 1000};
+    struct end c = {0}, s = {.trust_on_up = true};
+
+    conn_set_times(&short_times);
+    join(&c, &s);
+    run();
+    cr_expect_eq(c.why.code, -ETIMEDOUT, "%s", c.why.text);
+    cr_expect_str_eq(c.why.text, "nothing valid heard within 2 s");
 }
 
 static void say(struct end *s, const void *bytes, size_t len)
