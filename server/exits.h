@@ -20,6 +20,7 @@ struct exit_one {
 struct exits {
     struct exit_one *one; /* [count], room for cap */
     uint32_t count, cap;
+    uint64_t told;  /* for the owner: how many have been in messages */
     bool has_apart; /* one of them never began PMIx, in a job that has it: */
     uint32_t apart; /* this rank */
 };

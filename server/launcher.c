@@ -94,20 +94,15 @@ void launcher_finish(struct launcher *l, int status)
 static void root_send(unsigned type, struct span body, bool data, void *arg)
 {
     (void)data;
-    if (type == MSG_GO || type == MSG_END)
-        launcher_tell_traffic(arg, type == MSG_GO ? "when all were ready" : "when all had ended");
+    launcher_tell_traffic(arg, type);
     node_down(((struct launcher *)arg)->node, type, body);
 }
 
 static void root_done(int status, void *arg)
 {
     struct launcher *l = arg;
-    struct node_counters c = node_counters(l->node);
 
-    if (c.rounds > 0)
-        log_debug("barriers: %llu rounds, the launcher received %llu messages and sent %llu",
-                  (unsigned long long)c.rounds, (unsigned long long)c.up, (unsigned long long)c.down);
-    launcher_tell_traffic(l, "in all");
+    launcher_tell_traffic(l, 0);
     launcher_finish(l, status);
 }
 

@@ -106,15 +106,6 @@ void node_send_map(struct node *n, unsigned type, struct msg_out *m, bool data)
     msg_out_free(m);
 }
 
-void node_pass_up(struct node *n, unsigned type, struct span body)
-{
-    bool data = type == MSG_OUTPUT || type == MSG_TRACE;
-
-    if (!data)
-        node_flush_exits(n);
-    n->ops->send_up(type, body, data, n->arg);
-}
-
 int node_kid_index(const struct node *n, uint32_t place)
 {
     for (uint32_t i = 0; i < n->kid_count; i++)
@@ -504,9 +495,4 @@ void node_drain(struct node *n, uint32_t place)
     if (place == LINKS_PARENT)
         node_streams_resume(n);
     node_edges_drain(n, place);
-}
-
-struct node_counters node_counters(const struct node *n)
-{
-    return n->counters;
 }

@@ -284,3 +284,8 @@ int node_barriers_setup(struct node_job *j)
     j->barriers = barriers_new(j->task_count, j->node->kid_count, &barrier_ops, j);
     return j->group_kids == NULL || j->barriers == NULL ? -ENOMEM : node_edges_setup(j);
 }
+
+struct node_counters node_counters(const struct node *n)
+{
+    return n->counters;
+}

@@ -21,7 +21,7 @@ static void flush_job(struct node_job *j)
         msg_out_free(m);
         m = NULL; /* and the root is told that there is no memory */
     }
-    j->exits_told += j->exits.count;
+    j->exits.told += j->exits.count;
     exits_clear(&j->exits);
     node_send_map(j->node, MSG_EXITED, m, false);
 }
@@ -44,7 +44,7 @@ static bool is_urgent(const struct node_job *j, uint32_t first)
 {
     const struct node *n = j->node;
 
-    if (n->conf.place == 0 || j->exits_told + j->exits.count >= j->tree->ranks[n->conf.place])
+    if (n->conf.place == 0 || j->exits.told + j->exits.count >= j->tree->ranks[n->conf.place])
         return true;
     for (uint32_t i = first; i < j->exits.count && !n->killing; i++)
         if (j->exits.one[i].status != 0)
@@ -87,4 +87,13 @@ int node_exits_from_child(struct node_job *j, const struct msg_in *m, struct err
     if (rc == 0)
         added(j, first);
     return rc;
+}
+
+void node_pass_up(struct node *n, unsigned type, struct span body)
+{
+    bool data = type == MSG_OUTPUT || type == MSG_TRACE;
+
+    if (!data)
+        node_flush_exits(n);
+    n->ops->send_up(type, body, data, n->arg);
 }

@@ -108,10 +108,8 @@ struct node_job {
     uint32_t stranger_count;
     unsigned refusals; /* of connections to the port, that were told */
     bool ready, ready_sent, over, closing;
-    bool gone_known;            /* some rank has ended, or left PMI for good */
-    bool left_sent;             /* the launcher is told so by this node, or by one below */
-    struct exits exits;         /* of tasks here and below, not sent up yet, */
-    uint64_t exits_told;        /* and how many have been */
+    bool gone_known, left_sent; /* some rank has ended, or left PMI for good; the launcher has been told from here */
+    struct exits exits;         /* of tasks here and below, not sent up yet */
     struct node_job_pmix *pmix; /* NULL: it has none */
     struct err start_text;      /* why a task could not be started */
     uv_timer_t check;           /* from an entry until it is asked whether the barrier can be complete */
@@ -133,9 +131,8 @@ struct node {
     uint32_t kid_count;
     uint32_t *kid_place; /* [kid_count], ascending */
     bool *kid_finished;
-    bool ending, finished_sent, closing;
-    bool killing; /* the run is being ended: how tasks end is nobody's fault any more */
-    bool paused;  /* the launcher is being stopped: tasks do not run */
+    bool ending, finished_sent, closing, killing; /* killing: how tasks end is nobody's fault any more */
+    bool paused;                                  /* the launcher is being stopped: tasks do not run */
     struct node_counters counters;
     struct msg_out *no_memory; /* a message that says so, made while there was some */
     uv_timer_t flush, silence;
