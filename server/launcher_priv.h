@@ -80,7 +80,6 @@ int64_t launcher_tree_node_at(const struct launcher *l, uint32_t place);
 struct strangers launcher_tree_all_in(struct launcher *l);
 void launcher_tree_close(struct launcher *l);
 void launcher_tree_free(struct launcher *l);
-/* launcher_traffic.c: what its links carry; `arg` is the launcher */
 /* launcher_traffic.c: what its links carry; `arg` is the launcher. Told ahead of some messages, and at the end (0). */
 void launcher_traffic(struct buf *out, void *arg);
 void launcher_tell_traffic(struct launcher *l, unsigned type);
