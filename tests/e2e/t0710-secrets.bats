@@ -165,6 +165,15 @@ os.unlink("/dev/shm/seen")' $secret <"$BATS_TEST_TMPDIR/input" >"$BATS_TEST_TMPD
     one_public_key
 }
 
+@test "a tree of logins: each host that logs in to others has one public key for them" {
+    local key
+    whole_start h0 -H 'h[0-2]' --rsh-tree=1
+    [ "$(wc -l <<<"$keys")" = 3 ] || show_run "keys: $keys" # the launcher's, h0's and h1's
+    for key in $keys; do
+        grep -qaF -- "--pmi-key=$key" "$BATS_TEST_TMPDIR/record" || show_run "$key is in no command line"
+    done
+}
+
 @test "a script of the site's; the key of the run is wiped when all are in" {
     local script told=$HOSTS_DIR/pmi-start-told key=$BATS_TEST_TMPDIR/key
     rm -f "$told" "$told.go"
