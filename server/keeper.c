@@ -48,13 +48,14 @@ struct keeper {
     struct child *child;
     size_t count, cap, starting;
     bool over;
+    bool no_memory;
 };
 
 /* A worker that cannot be told the truth is better ended: without memory for twelve bytes nothing goes on. */
 static void tell(struct keeper *k, enum keeper_type type, struct keeper_note note)
 {
     if (keeper_note_add(&k->out, type, &note) < 0)
-        k->over = true;
+        k->over = k->no_memory = true;
 }
 
 /* How did the start of `c` go? Nothing happens while it is not known. */
@@ -210,6 +211,7 @@ static int serve_one(struct keeper *k, const struct keeper_head *head, struct sp
 static void serve(struct keeper *k)
 {
     size_t done = 0;
+    int rc = 0;
 
     while (!k->over && k->starting < STARTING_MAX) {
         struct span rest = {buf_span(&k->in).p + done, k->in.len - done}, body;
@@ -218,11 +220,14 @@ static void serve(struct keeper *k)
 
         if (n == 0)
             break;
-        if (n < 0 || serve_one(k, &head, body) < 0)
+        if (n > 0)
+            rc = serve_one(k, &head, body);
+        if (n < 0 || rc < 0)
             k->over = true;
         else
             done += (size_t)n;
     }
+    k->no_memory = k->no_memory || rc == -ENOMEM;
     buf_drop(&k->in, done);
 }
 
@@ -231,7 +236,7 @@ static void receive(struct keeper *k)
     ssize_t n;
 
     if (buf_reserve(&k->in, READ_SIZE) < 0) {
-        k->over = true;
+        k->over = k->no_memory = true;
         return;
     }
     n = keeper_wire_recv(k->sock, k->in.p + k->in.len, READ_SIZE, k->fds, &k->nfds);
@@ -361,7 +366,7 @@ static void keeper_main(int sock, const struct termios *tty)
         terminal_put_back(k.tty, tty);
     descendants_kill_all(END_MS);
     scratch_remove();
-    _exit(0);
+    _exit(k.no_memory ? KEEPER_NO_MEMORY : 0);
 }
 
 /* Everything but what a fault of our own raises. */

@@ -12,6 +12,8 @@
 #include <termios.h>
 #include "common/err.h"
 
+#define KEEPER_NO_MEMORY 12 /* its exit status when it has ended for want of memory */
+
 /* Forks the keeper; returns our end of the socketpair in *fd (close-on-exec, non-blocking) and its pid. The caller is
  * (and stays) the worker: it becomes a subreaper and gets CHLD's default disposition. To be called before there is a
  * loop or a thread. No copy of *fd may get into another process: its end is how the keeper learns of ours.

@@ -261,13 +261,14 @@ static void on_keeper_lost(void *arg)
 {
     struct launcher *l = arg;
 
+    const char *why = spawner_why_lost(l->spawner); /* the next call reaps it */
+
     (void)descendants_kill_all(DESCENDANTS_KILL_MS);
     if (l->closing) { /* the run is over, and how it went has been said */
         tear_down(l);
         return;
     }
-    log_error("%s: lost: its keeper process was killed",
-              l->plan->self >= 0 ? l->plan->node[l->plan->self].host : "launcher");
+    log_error("%s: lost: %s", l->plan->self >= 0 ? l->plan->node[l->plan->self].host : "launcher", why);
     launcher_finish(l, EXIT_HOST);
     tear_down(l);
 }
@@ -457,6 +458,13 @@ static int start_keeper(struct launcher *l, int *fd, struct err *err)
     return keeper_fork(tty ? &l->terminal.before : NULL, fd, &l->keeper_pid, err);
 }
 
+/* Nothing has been started. */
+static int refuse_to_start(const struct err *err)
+{
+    log_error("%s", err->text);
+    return err->code == -ENOMEM ? 1 : EXIT_USAGE;
+}
+
 int launcher_main(int argc, char **argv, char **envp)
 {
     struct launcher l = {.envp = envp};
@@ -464,19 +472,15 @@ int launcher_main(int argc, char **argv, char **envp)
     int keeper_fd, status;
 
     task_limits_capture(&l.limits);
-    if (conf_load(argc, argv, envp, &l.conf, &err) < 0) {
-        log_error("%s", err.text);
-        return EXIT_USAGE;
-    }
+    if (conf_load(argc, argv, envp, &l.conf, &err) < 0)
+        return refuse_to_start(&err);
     log_set_level((enum log_level)(l.conf->verbose + 1));
     status = other_action(&l, &err);
     if (status >= 0)
         status = flushed(status);
     if (status < 0 && has_plan(l.conf) &&
-        (plan_it(&l, &err) < 0 || conf_check_interface(l.conf, addrs_is_self, &err) < 0)) {
-        log_error("%s", err.text);
-        status = EXIT_USAGE;
-    }
+        (plan_it(&l, &err) < 0 || conf_check_interface(l.conf, addrs_is_self, &err) < 0))
+        status = refuse_to_start(&err);
     if (status < 0 && conf_joins(l.conf)) {
         status = provider_join(l.conf);
     } else if (status < 0) {

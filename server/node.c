@@ -467,9 +467,9 @@ static void say_lost(struct node *n, uint32_t place, const char *why)
     node_send_map(n, MSG_NODE_LOST, m, false);
 }
 
-void node_keeper_lost(struct node *n)
+void node_keeper_lost(struct node *n, const char *why)
 {
-    say_lost(n, n->conf.place, "its keeper process was killed");
+    say_lost(n, n->conf.place, why);
 }
 
 void node_child_lost(struct node *n, uint32_t place, const struct err *why)

@@ -48,7 +48,7 @@ void node_drain(struct node *n, uint32_t place);
 /* A message from `from` (a child's place, or FAULT_PARENT) makes no sense: the run ends by it. */
 void node_refuse(struct node *n, uint32_t from, unsigned type, const struct err *why);
 /* Its keeper was killed: says so upwards. The owner ends the node. */
-void node_keeper_lost(struct node *n);
+void node_keeper_lost(struct node *n, const char *why);
 
 /* From the spawner, for ids below BOOT_ID_BASE. */
 void node_task_started(struct node *n, uint32_t id, pid_t pid);

@@ -351,12 +351,13 @@ static void on_exited(uint32_t id, pid_t pid, int wstatus, void *arg)
 static void on_keeper_lost(void *arg)
 {
     struct provider *p = arg;
+    const char *why = spawner_why_lost(p->spawner); /* the next call reaps it */
 
     (void)descendants_kill_all(DESCENDANTS_KILL_MS);
     if (p->node == NULL)
-        provider_say(p, "its keeper process was killed"); /* over the login, as we have not joined yet */
+        provider_say(p, why); /* over the login, as we have not joined yet */
     else
-        node_keeper_lost(p->node);
+        node_keeper_lost(p->node, why);
     provider_end(p, 1);
 }
 

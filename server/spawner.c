@@ -4,14 +4,19 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "bootstrap/bootstrap.h"
 #include "common/buf.h"
+#include "common/limits.h"
 #include "common/util.h"
+#include "server/keeper.h"
 #include "server/keeper_wire.h"
 
 _Static_assert(SPAWN_ID_KEPT == BOOT_ID_BASE, "the bootstrap's processes are those that are no tasks");
@@ -223,6 +228,22 @@ static void on_closed(uv_handle_t *h)
     buf_done(&s->in);
     s->magic = 0;
     free(s);
+}
+
+const char *spawner_why_lost(const struct spawner *s)
+{
+    struct pollfd pfd = {.fd = (int)syscall(SYS_pidfd_open, s->pid, 0), .events = POLLIN};
+    siginfo_t info = {0};
+
+    /* What we have seen is that its descriptors were closed, which is just before it can be waited for. */
+    if (pfd.fd >= 0) {
+        (void)poll(&pfd, 1, KEEPER_END_MS);
+        close(pfd.fd);
+    }
+    if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == s->pid &&
+        info.si_code == CLD_EXITED && info.si_status == KEEPER_NO_MEMORY)
+        return "its keeper process found no memory";
+    return "its keeper process was killed";
 }
 
 int spawner_open(uv_loop_t *loop, int fd, pid_t pid, const struct spawn_ops *ops, void *arg, struct spawner **out,

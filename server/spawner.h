@@ -33,6 +33,9 @@ struct spawn_ops {
     void (*on_lost)(void *arg);
 };
 
+/* In on_lost(), before anybody reaps the keeper: how it ended, in words. Static. */
+const char *spawner_why_lost(const struct spawner *s);
+
 /* `fd`, `pid` from keeper_fork(). `fd` is owned, also on failure; the keeper's status is left for the caller to reap,
  * as descendants_kill_all() does. `*ops` is copied, `arg` lent. */
 int spawner_open(uv_loop_t *loop, int fd, pid_t pid, const struct spawn_ops *ops, void *arg, struct spawner **out,
