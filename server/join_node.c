@@ -38,8 +38,7 @@ struct join_node {
     struct listener *listener;
     struct conn *root; /* the first connection, until the parent is reached */
     struct visitor *visitors;
-    uint32_t place, node, kids;
-    unsigned fanout;
+    uint32_t place, node, kids, fanout;
     struct logins_how how; /* --rsh-tree; places 0: it is not */
     char local[128];       /* the address of our end of the first connection */
     bool attached, closing, done_with_root;
@@ -91,10 +90,8 @@ static void on_visitor_msg(struct conn *c, unsigned type, struct span body, void
     visitor_remove(v);
     conn_trust(c);
     listener_trusted(j->listener, c);
-    if (links_add(j->links, (uint32_t)place, c) < 0) {
-        conn_close(c);
+    if (links_add(j->links, (uint32_t)place, c) < 0) /* it goes to the root, then */
         return;
-    }
     (void)join_send(c, MSG_WELCOME, msg_out_new());
 }
 
@@ -194,25 +191,30 @@ static void root_becomes_parent(struct join_node *j)
         return;
     j->root = NULL;
     j->done_with_root = true;
-    if (links_add(j->links, LINKS_PARENT, c) < 0) {
-        conn_close(c);
-        return;
-    }
-    j->ops->on_wired(j->arg);
+    if (links_add(j->links, LINKS_PARENT, c) < 0)
+        fail(j, &(struct err){-ENOMEM, "out of memory"});
+    else
+        j->ops->on_wired(j->arg);
 }
 
 static void tell_placed(struct join_node *j, bool ok, const char *text)
 {
-    struct msg_out *m;
+    struct msg_out *m = msg_out_new();
 
-    if (j->root == NULL)
-        return;
-    m = msg_out_new();
     if (m != NULL) {
         msg_put_bool(m, "ok", ok);
         msg_put_str(m, "text", text);
     }
-    (void)join_send(j->root, MSG_PLACED, m);
+    if (j->root != NULL)
+        (void)join_send(j->root, MSG_PLACED, m);
+    else
+        msg_out_free(m);
+}
+
+static void not_placed(struct join_node *j, const char *why)
+{
+    tell_placed(j, false, why);
+    root_becomes_parent(j);
 }
 
 static void on_parent_won(struct conn *c, unsigned type, struct span body, void *arg)
@@ -222,19 +224,20 @@ static void on_parent_won(struct conn *c, unsigned type, struct span body, void 
     (void)body;
     dialer_close(j->dialer);
     j->dialer = NULL;
-    if (type != MSG_WELCOME || links_add(j->links, LINKS_PARENT, c) < 0) {
+    if (type != MSG_WELCOME) {
         static const struct conn_ops none = {.on_close = on_new_close};
 
         conn_set_ops(c, &none, j);
         conn_close(c);
-        tell_placed(j, false, "the parent refused");
-        root_becomes_parent(j);
-        return;
+        not_placed(j, "the parent refused");
+    } else if (links_add(j->links, LINKS_PARENT, c) < 0) {
+        not_placed(j, "out of memory");
+    } else {
+        conn_trust(c);
+        j->done_with_root = true;
+        tell_placed(j, true, NULL);
+        j->ops->on_wired(j->arg);
     }
-    conn_trust(c);
-    j->done_with_root = true;
-    tell_placed(j, true, NULL);
-    j->ops->on_wired(j->arg);
 }
 
 static void on_parent_failed(const struct err *why, void *arg)
@@ -243,8 +246,7 @@ static void on_parent_failed(const struct err *why, void *arg)
 
     dialer_close(j->dialer);
     j->dialer = NULL;
-    tell_placed(j, false, why->text);
-    root_becomes_parent(j);
+    not_placed(j, why->text);
 }
 
 static void dial_parent(struct join_node *j, struct span body)
@@ -305,11 +307,10 @@ static void on_root_close(struct conn *c, const struct err *why, void *arg)
 
     (void)c;
     j->root = NULL;
-    if (!j->done_with_root && !j->closing) {
-        if (why->code == 0)
-            err_set(&err, -ECONNRESET, "the launcher closed the connection");
+    if (why->code == 0)
+        err_set(&err, -ECONNRESET, "the launcher closed the connection");
+    if (!j->done_with_root)
         fail(j, &err);
-    }
     maybe_free(j);
 }
 

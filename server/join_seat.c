@@ -30,6 +30,14 @@ static void seat_wired(struct join_root *j, uint32_t place)
         j->ops->on_wired(j->arg);
 }
 
+static void out_of_memory(struct join_root *j, uint32_t place)
+{
+    struct err why;
+
+    err_set(&why, -ENOMEM, "out of memory");
+    j->ops->on_lost(j->seat[place].node, &why, j->arg);
+}
+
 void join_take_child(struct join_root *j, struct guest *g)
 {
     uint32_t place = g->place;
@@ -37,11 +45,10 @@ void join_take_child(struct join_root *j, struct guest *g)
 
     j->parent[place] = 0;
     join_guest_remove(g);
-    if (links_add(j->links, place, c) < 0) {
-        conn_close(c);
-        return;
-    }
-    seat_wired(j, place);
+    if (links_add(j->links, place, c) < 0)
+        out_of_memory(j, place);
+    else
+        seat_wired(j, place);
 }
 
 void join_send_place(struct join_root *j, uint32_t place)
@@ -60,13 +67,18 @@ void join_send_place(struct join_root *j, uint32_t place)
 
 void join_seat_listens(struct join_root *j, uint32_t place, struct span body)
 {
-    struct msg_in *m;
+    struct err err = {0};
+    struct msg_in *m = NULL;
     char *text = NULL;
     size_t n = 1;
 
-    if (place == 0 || place >= j->count || j->seat[place].addrs != NULL || msg_in_new(&m, body, NULL) < 0)
+    if (place == 0 || place >= j->count || j->seat[place].addrs != NULL)
         return;
-    (void)msg_get_strv(m, "addrs", 64, &j->seat[place].addrs, &n, NULL);
+    if (msg_in_new(&m, body, &err) < 0 || msg_get_strv(m, "addrs", 64, &j->seat[place].addrs, &n, &err) < 0) {
+        msg_in_free(m);
+        j->ops->on_lost(j->seat[place].node, &err, j->arg); /* those below it would wait */
+        return;
+    }
     if (n == 0 && msg_get_str(m, "text", &text, NULL) == 0)
         log_warn("node %u cannot listen (%s), taking those below it at the launcher", j->seat[place].node,
                  log_escape(span_of(text)));
@@ -79,13 +91,16 @@ void join_seat_listens(struct join_root *j, uint32_t place, struct span body)
 void join_seat_placed(struct guest *g, struct span body)
 {
     struct join_root *j = g->owner;
-    struct msg_in *m;
+    struct err err = {0};
+    struct msg_in *m = NULL;
     char *text = NULL;
     bool ok = false;
 
-    if (msg_in_new(&m, body, NULL) < 0)
+    if (msg_in_new(&m, body, &err) < 0 || msg_get_bool(m, "ok", &ok, &err) < 0) {
+        msg_in_free(m);
+        j->ops->on_lost(j->seat[g->place].node, &err, j->arg);
         return;
-    (void)msg_get_bool(m, "ok", &ok, NULL);
+    }
     (void)msg_get_str(m, "text", &text, NULL);
     msg_in_free(m);
     if (ok) {

@@ -13,7 +13,9 @@ int join_send(struct conn *c, unsigned type, struct msg_out *m)
     if (rc == 0)
         rc = conn_send(c, type, body, false);
     msg_out_free(m);
-    if (rc < 0)
+    if (rc == -ENOMEM)
+        conn_out_of_memory(c);
+    else if (rc < 0)
         conn_close(c);
     return rc;
 }

@@ -85,7 +85,7 @@ void launcher_finish(struct launcher *l, int status)
         tell_status(l);
     (void)launcher_stop_listening(l);
     uv_timer_start(&l->last, on_last, LAST_MS, 0);
-    links_finish(l->links, true); /* where there is none this tears all down */
+    links_finish(l->links, true); /* without an edge this tears all down */
     check_end(l);
 }
 
@@ -260,16 +260,13 @@ static void on_exited(uint32_t id, pid_t pid, int wstatus, void *arg)
 static void on_keeper_lost(void *arg)
 {
     struct launcher *l = arg;
-
     const char *why = spawner_why_lost(l->spawner); /* the next call reaps it */
 
     (void)descendants_kill_all(DESCENDANTS_KILL_MS);
-    if (l->closing) { /* the run is over, and how it went has been said */
-        tear_down(l);
-        return;
+    if (!l->closing) { /* else how the run went has been said */
+        log_error("%s: lost: %s", l->plan->self >= 0 ? l->plan->node[l->plan->self].host : "launcher", why);
+        launcher_finish(l, EXIT_HOST);
     }
-    log_error("%s: lost: %s", l->plan->self >= 0 ? l->plan->node[l->plan->self].host : "launcher", why);
-    launcher_finish(l, EXIT_HOST);
     tear_down(l);
 }
 
@@ -458,7 +455,6 @@ static int start_keeper(struct launcher *l, int *fd, struct err *err)
     return keeper_fork(tty ? &l->terminal.before : NULL, fd, &l->keeper_pid, err);
 }
 
-/* Nothing has been started. */
 static int refuse_to_start(const struct err *err)
 {
     log_error("%s", err->text);

@@ -44,7 +44,7 @@ static void boot_on_key(uint32_t node, uint32_t run, uint32_t index, const char 
     if (l->tree != NULL)
         launcher_tree_key(l, node, key);
     else if (l->join != NULL && join_root_expect(l->join, node, key) < 0)
-        log_error("out of memory");
+        root_start_failed(l->root, "out of memory");
 }
 
 static void boot_on_failed(const char *text, void *arg)

@@ -135,7 +135,7 @@ static void on_stranger(void *arg)
 void launcher_tree_key(struct launcher *l, uint32_t node, const char *key)
 {
     if (l->tree->logins != NULL && logins_key(l->tree->logins, place_of(l, node), key) < 0)
-        log_error("out of memory");
+        root_start_failed(l->root, "out of memory");
 }
 
 const char *launcher_tree_login_from(uint32_t node, void *arg)

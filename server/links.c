@@ -107,19 +107,39 @@ static const struct conn_ops edge_ops = {
     .on_close = on_conn_close,
 };
 
+static void on_nobody_msg(struct conn *c, unsigned type, struct span body, void *arg)
+{
+    (void)c, (void)type, (void)body, (void)arg;
+}
+
+static void on_nobody_close(struct conn *c, const struct err *why, void *arg)
+{
+    (void)c, (void)why, (void)arg;
+}
+
+static const struct conn_ops nobody_ops = {.on_msg = on_nobody_msg, .on_close = on_nobody_close};
+
+/* Its owner has let go of it, and nobody else can have it. */
+static int give_up(struct conn *c)
+{
+    conn_set_ops(c, &nobody_ops, NULL);
+    conn_close(c);
+    return -ENOMEM;
+}
+
 int links_add(struct links *l, uint32_t place, struct conn *c)
 {
     struct edge *e = calloc(1, sizeof(*e));
 
     if (e == NULL)
-        return -ENOMEM;
+        return give_up(c);
     if (place != LINKS_PARENT && l->count == l->cap) {
         uint32_t cap = l->cap ? l->cap * 2 : 8;
         struct edge **p = realloc(l->child, cap * sizeof(struct edge *));
 
         if (p == NULL) {
             free(e);
-            return -ENOMEM;
+            return give_up(c);
         }
         l->child = p;
         l->cap = cap;
@@ -230,6 +250,8 @@ static void end_edge(struct edge *e, bool flush)
 
 void links_finish(struct links *l, bool flush)
 {
+    if (l == NULL)
+        return;
     l->finishing = true;
     if (l->parent != NULL)
         end_edge(l->parent, flush);

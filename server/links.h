@@ -32,7 +32,8 @@ struct links *links_new(const struct links_ops *ops, void *arg); /* NULL: out of
 /* All edges must have closed. */
 void links_free(struct links *l);
 
-/* The connection is trusted already; its messages come to on_msg from now on. 0 or -ENOMEM. */
+/* The connection is trusted already; its messages come to on_msg from now on. -ENOMEM: it closes, and nobody hears of
+ * it any more. */
 int links_add(struct links *l, uint32_t place, struct conn *c);
 
 uint32_t links_child_count(const struct links *l);
@@ -61,8 +62,8 @@ bool links_is_busy(const struct links *l, uint32_t place);
 
 /* Deadlines of silence off (and on again). */
 void links_pause(struct links *l, bool paused);
-/* Close every edge; `flush`: what is queued is sent first. on_closed comes from the loop, also where there is no edge.
- * */
+/* Close every edge; `flush`: what is queued is sent first. Where there is no edge, on_closed comes at once.
+ * NULL is fine. */
 void links_finish(struct links *l, bool flush);
 
 #endif

@@ -55,20 +55,35 @@ static void on_conn_timer_closed(uv_handle_t *h)
 
 void pmi_conn_timer(struct pmi_conn *c, uv_timer_cb cb, uint64_t ms)
 {
-    uv_timer_init(c->job->node->loop, &c->timer);
-    c->timer.data = c;
-    c->timer_open = true;
-    c->handles++;
-    c->job->handles++;
+    if (!c->timer_open) {
+        uv_timer_init(c->job->node->loop, &c->timer);
+        c->timer.data = c;
+        c->timer_open = true;
+        c->handles++;
+        c->job->handles++;
+    }
     uv_timer_start(&c->timer, cb, ms, 0);
 }
 
+/* It stays open until the connection closes: its memory could not be had again before the loop has come round, and the
+ * end of a connection may follow its first words at once. */
 static void timer_stop(struct pmi_conn *c)
+{
+    if (c->timer_open)
+        uv_timer_stop(&c->timer);
+}
+
+static void timer_close(struct pmi_conn *c)
 {
     if (!c->timer_open)
         return;
     c->timer_open = false;
     uv_close((uv_handle_t *)&c->timer, on_conn_timer_closed);
+}
+
+static bool timer_runs(const struct pmi_conn *c)
+{
+    return c->timer_open && uv_is_active((const uv_handle_t *)&c->timer);
 }
 
 void pmi_conn_close(struct pmi_conn *c)
@@ -80,7 +95,7 @@ void pmi_conn_close(struct pmi_conn *c)
     c->closing = true;
     conn_unlink(c);
     node_fd_close(&c->h);
-    timer_stop(c);
+    timer_close(c);
     if (c->task != NULL && j->serve != NULL && !j->closing)
         node_serve_left(c);
     conn_unref(c); /* the one that it has as long as it is in use; memory goes with the last handle */
@@ -307,7 +322,7 @@ static void pmi_eof(struct pmi_conn *c)
     node_fd_close(&c->h);
     if (!(mid_session(c) || is_last(c)) || c->task->state == TASK_ENDED)
         pmi_conn_close(c);
-    else if (!c->timer_open)
+    else if (!timer_runs(c))
         pmi_conn_timer(c, on_pmi_eof_late, PMI_EOF_MS);
 }
 

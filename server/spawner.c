@@ -47,6 +47,7 @@ struct spawner {
     struct buf in;
     bool blocked; /* wait for the retry timer, not for room */
     bool lost, closing;
+    bool no_memory; /* for what the keeper says: why it is lost */
 };
 
 static struct spawner *spawner_of(void *data)
@@ -192,6 +193,7 @@ static ssize_t fill(struct spawner *s)
     int rc = buf_reserve(&s->in, READ_SIZE);
     ssize_t n;
 
+    s->no_memory = rc < 0;
     if (rc < 0)
         return rc;
     n = keeper_wire_recv(s->fd, s->in.p + s->in.len, READ_SIZE, fds, &nfds);
@@ -232,8 +234,12 @@ static void on_closed(uv_handle_t *h)
 
 const char *spawner_why_lost(const struct spawner *s)
 {
-    struct pollfd pfd = {.fd = (int)syscall(SYS_pidfd_open, s->pid, 0), .events = POLLIN};
+    struct pollfd pfd = {.fd = -1, .events = POLLIN};
     siginfo_t info = {0};
+
+    if (s->no_memory)
+        return "out of memory";
+    pfd.fd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 
     /* What we have seen is that its descriptors were closed, which is just before it can be waited for. */
     if (pfd.fd >= 0) {

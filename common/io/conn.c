@@ -278,6 +278,14 @@ void conn_reject(struct conn *c, const char *text)
     conn_fail(c, &why);
 }
 
+void conn_out_of_memory(struct conn *c)
+{
+    struct err why;
+
+    err_set(&why, -ENOMEM, "out of memory");
+    conn_fail(c, &why);
+}
+
 const struct err *conn_why(const struct conn *c)
 {
     return &c->why;

@@ -78,6 +78,8 @@ void conn_finish(struct conn *c);
 void conn_close(struct conn *c);
 /* Close it at once for what the peer did: on_close gets -EPROTO and `text`. */
 void conn_reject(struct conn *c, const char *text);
+/* Close it at once for want of memory: on_close gets -ENOMEM. */
+void conn_out_of_memory(struct conn *c);
 
 /* Deadlines off while the run is stopped by TSTP (see design). */
 void conn_pause_deadline(struct conn *c, bool paused);

@@ -95,10 +95,14 @@ static BIO_METHOD *method_new(void)
 static int openssl_failed(struct err *err, const char *what)
 {
     const char *why = ERR_reason_error_string(ERR_peek_last_error());
-    int rc = err_set(err, -EIO, "%s: %s", what, why ? why : "OpenSSL gives no reason");
+    bool memory = false;
+    unsigned long code;
 
-    ERR_clear_error();
-    return rc;
+    while ((code = ERR_get_error()) != 0) /* of what failed in the end it need not be the reason */
+        memory = memory || ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
+    if (memory)
+        return err_set(err, -ENOMEM, "%s: out of memory", what);
+    return err_set(err, -EIO, "%s: %s", what, why ? why : "OpenSSL gives no reason");
 }
 
 /* Stands for all of OpenSSL's chain checks: a key is known by its fingerprint or not at all. */
@@ -371,7 +375,7 @@ static int read_all(struct tls *t, struct buf *plain, struct err *err)
         int rc = buf_reserve(plain, MIN(t->in.n + RECORD_EXTRA, (size_t)RECORD_MAX));
 
         if (rc < 0)
-            return err_set(err, rc, "no room for what came in");
+            return err_set(err, rc, rc == -ENOMEM ? "out of memory" : "no room for what came in");
         rc = SSL_read_ex(t->ssl, plain->p + plain->len, plain->cap - plain->len, &got);
         if (rc <= 0)
             return outcome(t, rc, err);

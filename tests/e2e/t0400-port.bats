@@ -140,3 +140,38 @@ cmd=finalize_ack rc=0' ] || show_run both
     expect_lines_at_most 1
     leftovers
 }
+
+# The node reads who it is and that it is gone in one turn.
+@test "a rank that says who it is and is gone at once is blamed, and nobody else" {
+    cat >"$HOSTS_DIR/at-once.py" <<'END'
+import os, signal, socket
+def parent(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return int(next(line for line in file if line.startswith("PPid:")).split()[1])
+worker = parent(os.getppid())
+where, _, port = os.environ["PMI_PORT"].partition(":")
+s = socket.create_connection((where, int(port)))
+ends = [f"0100007F:{number:04X}" for number in (int(port), s.getsockname()[1])]
+def is_read():
+    with open("/proc/net/tcp") as file:
+        return any(line.split()[1:3] == ends and line.split()[4].endswith(":00000000") for line in file)
+text = f"cmd=initack pmiid={os.environ['PMI_ID']}\ncmd=init pmi_version=1 pmi_subversion=1\n".encode()
+s.sendall(text[:5])
+while not is_read():
+    pass
+os.kill(worker, signal.SIGSTOP)
+s.sendall(text[5:])
+s.close()
+os.kill(worker, signal.SIGCONT)
+END
+    run_pmi -n 1 --pmi-connect=port python3 "$HOSTS_DIR/at-once.py"
+    expect_status 1
+    expect_line 'rank 0 on login exited before PMI finalize'
+    expect_lines_at_most 1
+    run_pmi -H h0 --pmi-connect=port python3 "$HOSTS_DIR/at-once.py"
+    expect_status 1
+    expect_line 'rank 0 on h0 exited before PMI finalize'
+    expect_lines_at_most 1
+    rm "$HOSTS_DIR/at-once.py"
+    leftovers
+}

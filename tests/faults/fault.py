@@ -5,6 +5,7 @@ A kind of fault is a class. Its __init__ draws everything from the seed; inject(
 oracle: the table of exit status and words that are right. What a run says itself must be nothing but the lines of
 the outcome, and at least one of them where the outcome has any.
 """
+import os
 import random
 import re
 import signal
@@ -17,6 +18,11 @@ GRACE = 1.0  # --kill-grace of every run
 GONE = GRACE + 5.0  # behind which nothing may be left
 LOST = 30.0  # within which a silent host is noticed
 WELL = 30.0  # a run to which nothing happens takes a second; a deadline for a busy machine
+
+
+def busy():
+    """What a busy machine may take longer for a start, in whole seconds."""
+    return min(20, int(0.25 * os.getloadavg()[0]))
 
 
 class Outcome:

@@ -6,7 +6,7 @@ import sys
 import time
 
 from cluster import LOGIN
-from fault import GONE, LOST, UNHARMED, WELL, Fault, FromTheStart, Outcome, kind, lost, not_come, not_started
+from fault import GONE, LOST, UNHARMED, WELL, Fault, FromTheStart, Outcome, busy, kind, lost, not_come, not_started
 from relay import MARK
 from shape import address
 
@@ -56,7 +56,7 @@ class CutForGood(OnLink):
         self.cut = False
 
     def options(self):
-        return ["--start-timeout=6s"]
+        return [f"--start-timeout={6 + busy()}s"]
 
     def inject(self, run):
         run.cluster.cable(self.host, "down")
@@ -199,7 +199,7 @@ class NoWayBack(BadNetwork):
         self.target = f"{self.verdict} at {self.host}"
 
     def options(self):
-        return [f"--port={self.port}", "--start-timeout=3s"]
+        return [f"--port={self.port}", f"--start-timeout={3 + busy()}s"]
 
     def prepare(self, cluster):
         rules(cluster, self.host, f"tcp dport {self.port} {self.verdict}", hook="output")
@@ -259,7 +259,7 @@ class Relay(Helped):
         self.target = f"{self.way} {self.seconds} s at {self.host}"
 
     def options(self):
-        return [f"--port={self.port}", "--start-timeout=6s"] if self.ends_run else [f"--port={self.port}"]
+        return [f"--port={self.port}", f"--start-timeout={6 + busy()}s"] if self.ends_run else [f"--port={self.port}"]
 
     def endless(self):
         return self.ends_run and self.moment == "run" and self.way != "flip"

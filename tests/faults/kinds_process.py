@@ -4,7 +4,7 @@ import signal
 import time
 
 from cluster import LOGIN
-from fault import GONE, LOST, UNHARMED, WELL, Fault, Outcome, ended_by, kind, lost, not_come, not_started
+from fault import GONE, LOST, UNHARMED, WELL, Fault, Outcome, busy, ended_by, kind, lost, not_come, not_started
 from shape import EVERY
 
 PATIENCE = 15.0  # for hosts that do not join
@@ -182,7 +182,7 @@ class StopLogin(OnProcess):
     roles = {"ssh": 2, "sshd": 2, "waiter": 1}
 
     def options(self):
-        return ["--start-timeout=4s"]
+        return [f"--start-timeout={4 + busy()}s"]
 
     def inject(self, run):
         self.hit(run, signal.SIGSTOP)
@@ -211,7 +211,7 @@ class StopWorker(OnProcess):
     roles = {"worker": 1}
 
     def options(self):
-        return ["--start-timeout=6s"]
+        return [f"--start-timeout={6 + busy()}s"]
 
     def inject(self, run):
         self.hit(run, signal.SIGSTOP)
@@ -305,7 +305,7 @@ class Crash(Fault):
         self.crashed = False
 
     def options(self):
-        return ["--start-timeout=6s"]
+        return [f"--start-timeout={6 + busy()}s"]
 
     def inject(self, run):
         run.cluster.crash(self.host)

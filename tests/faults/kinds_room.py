@@ -5,7 +5,7 @@ import os
 import shutil
 
 from cluster import LOGIN
-from fault import UNHARMED, Fault, FromTheStart, Outcome, kind
+from fault import UNHARMED, Fault, FromTheStart, Outcome, busy, kind
 from kinds_link import HOSTS
 
 SMALL = "/tmp/small"  # a full file system on the launcher's host
@@ -81,7 +81,7 @@ class Limited(FromTheStart):
     unit = 1
 
     def options(self):
-        return ["--start-timeout=10s"] + ([] if self.host == LOGIN else [f"--rsh-command={self.script}"])
+        return [f"--start-timeout={10 + busy()}s"] + ([] if self.host == LOGIN else [f"--rsh-command={self.script}"])
 
     script = ""
 

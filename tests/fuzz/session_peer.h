@@ -152,7 +152,7 @@ static void peer_done(struct peer *p)
 }
 
 /* The same bytes whole to one session and in pieces to another come to the same. */
-static void feed_both(struct peer *whole, struct peer *cut, struct span all)
+static inline void feed_both(struct peer *whole, struct peer *cut, struct span all)
 {
     struct err err = {0};
     int rc = session_feed(whole->s, all, &err), rc_cut = 0;

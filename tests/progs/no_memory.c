@@ -53,7 +53,8 @@ static bool is_role(void)
     prctl(PR_GET_NAME, name);
     if (strcmp(role, "keeper") == 0)
         return strcmp(name, "pmi-keeper") == 0;
-    return strcmp(name, "pmi-keeper") != 0 && (strcmp(role, "login") == 0 || strcmp(role, "launcher") == 0) == (getpid() == login);
+    return strcmp(name, "pmi-keeper") != 0 &&
+           (strcmp(role, "login") == 0 || strcmp(role, "launcher") == 0) == (getpid() == login);
 }
 
 /* Who asks for memory is in the program, or in a library that the program has called. */
