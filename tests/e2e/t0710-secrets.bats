@@ -19,6 +19,7 @@ setup() {
 }
 
 teardown() {
+    [ -n "${BATS_TEST_COMPLETED:-}" ] || [ -z "${watcher:-}" ] || kill "$watcher" 2>/dev/null || true
     end_failed
     [ -z "${slurm_is_up:-}" ] || "$hosts_scripts/slurm.sh" down
 }
