@@ -93,10 +93,10 @@ static int start_all(struct bootstrap *b, struct err *err)
     return rc;
 }
 
-/* Two pipes and a connection each, until all are in. */
+/* Two pipes and a connection each, until all are in, at the least. */
 static int check_room(const struct bootstrap *b, struct err *err)
 {
-    uint64_t need = UINT64_C(3) * b->awaited + 64;
+    uint64_t need = UINT64_C(3) * b->awaited;
     struct rlimit lim;
 
     if (getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur == RLIM_INFINITY || need <= lim.rlim_cur)

@@ -303,20 +303,6 @@ have_usr1() {
     wait_until 20 all_idle
 }
 
-@test "a node crashes" {
-    in_job a sleep 60
-    wait_until 10 all_run
-    crash_host h3
-    wait_pmi a
-    expect_line "h3: lost: *"
-    expect_lines_at_most 1
-    for host in h0 h1 h2; do
-        wait_until 5 no_keeper "$host"
-    done
-}
-
-no_keeper() { [ -z "$(keepers "$1")" ]; }
-
 @test "a terminal for a rank within an allocation, its size, Ctrl-C and its status" {
     local script
     # shellcheck disable=SC2016 # for the shell on the terminal
@@ -343,3 +329,18 @@ h1 ${all%%[,-]*}
 h2 $all" ] || show_run "not the masks of the nodes"
     nothing_left
 }
+
+# The last one: the host stays away.
+@test "a node crashes" {
+    in_job a sleep 60
+    wait_until 10 all_run
+    crash_host h3
+    wait_pmi a
+    expect_line "h3: lost: *"
+    expect_lines_at_most 1
+    for host in h0 h1 h2; do
+        wait_until 5 no_keeper "$host"
+    done
+}
+
+no_keeper() { [ -z "$(keepers "$1")" ]; }
