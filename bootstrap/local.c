@@ -102,8 +102,8 @@ static int check_room(const struct bootstrap *b, struct err *err)
     if (getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur == RLIM_INFINITY || need <= lim.rlim_cur)
         return 0;
     return err_set(err, -EMFILE,
-                   "--nodes=%" PRIu32 " needs %" PRIu64 " open files here, but the limit (ulimit -n) is %" PRIu64
-                   ": play fewer nodes, or raise it",
+                   "--nodes=%" PRIu32 ": too many open files: it takes %" PRIu64
+                   " here, and the limit (ulimit -n) is %" PRIu64 ": play fewer nodes, or raise it",
                    b->conf->plan->node_count, need, (uint64_t)lim.rlim_cur);
 }
 
