@@ -13,7 +13,7 @@ output      a job of 64 tasks on 8 nodes that writes N MB, to a reader that take
 
 During the last two the private memory (that is, what no other process has too) and the open descriptors of launcher,
 workers and keepers are looked at again and again. They are flat where the median of the last quarter is not above that
-of the second by more than MEMORY_SLACK or a hundredth, and of descriptors by none; in the first quarter caches and
+of the second by more than MEMORY_SLACK or a twentieth, and of descriptors by none; in the first quarter caches and
 buffers may fill. That this would show a leak is shown by `control`, an exchange with new keys in each round, which
 have to be kept: it must not be flat.
 """
@@ -101,7 +101,7 @@ class Usage:
                 if second is None:
                     yield role, name, "-", "-", False
                     continue
-                slack = max(MEMORY_SLACK, second / 100) if what == 0 else 0
+                slack = max(MEMORY_SLACK, second / 20) if what == 0 else 0
                 yield role, name, second, last, last <= second + slack
 
 
