@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "server/scratch.h"
 
+#include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "common/io/log.h"
 
 #define PATH_LEN 2000
+#define FALLBACK "/tmp"
 
 struct page {
     char path[SCRATCH_KINDS][PATH_LEN];
@@ -26,15 +29,38 @@ void scratch_share(void)
     page = p == MAP_FAILED ? NULL : p;
 }
 
-const char *scratch_make(enum scratch_kind kind, const char *base)
+static int make_below(enum scratch_kind kind, const char *base)
 {
     char path[PATH_LEN];
     int n = snprintf(path, sizeof(path), "%s/pmi-start.XXXXXX", base);
 
-    if (page == NULL || n < 0 || (size_t)n >= sizeof(path) || mkdtemp(path) == NULL)
-        return NULL;
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return -ENAMETOOLONG;
+    if (mkdtemp(path) == NULL)
+        return -errno;
     memcpy(page->path[kind], path, (size_t)n + 1);
-    return page->path[kind];
+    return 0;
+}
+
+/* Whoever is given none makes one of its own where it likes, or does not begin and hardly says why. */
+const char *scratch_make(enum scratch_kind kind, const char *base)
+{
+    char why[PATH_LEN];
+    int rc;
+
+    if (page == NULL)
+        return NULL;
+    rc = make_below(kind, base);
+    if (rc == 0)
+        return page->path[kind];
+    snprintf(why, sizeof(why), "cannot make a folder in %s (%s)", log_escape(span_of(base)), strerror(-rc));
+    if (strcmp(base, FALLBACK) != 0 && make_below(kind, FALLBACK) == 0) {
+        log_warn("%s: " FALLBACK " is used instead", why);
+        return page->path[kind];
+    }
+    log_warn("%s%s: let TMPDIR name one where that is possible", why,
+             strcmp(base, FALLBACK) == 0 ? "" : " nor in " FALLBACK);
+    return NULL;
 }
 
 const char *scratch_path(enum scratch_kind kind)

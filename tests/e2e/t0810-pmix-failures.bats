@@ -117,6 +117,15 @@ all_in() { [ "$(grep -c 'is in$' "$BATS_TEST_TMPDIR/run.out")" = "$1" ]; }
     leftovers 5
 }
 
+@test "a TMPDIR in which nothing can be made is said, and another folder taken" {
+    run_env TMPDIR=/proc -- -n 2 "$ompi"
+    expect_status 0
+    [ "$output" = "hello from 2 ranks" ] || show_run "wrong"
+    expect_line 'cannot make a folder in /proc (*): /tmp is used instead'
+    expect_lines_at_most 1
+    leftovers 5
+}
+
 @test "ranks that do not use it are noticed" {
     run_pmi -n 2 --pmix=yes true
     expect_status 0

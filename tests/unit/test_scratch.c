@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "common/io/log.h"
 
 TestSuite(scratch, .timeout = 10);
 
@@ -47,4 +48,28 @@ Test(scratch, another_process_removes_what_this_one_has_made)
     cr_expect_eq(stat(kept, &st), 0, "a link is not followed");
     cr_expect_null(scratch_path(SCRATCH_TMP));
     rmdir(kept);
+}
+
+static char said[600];
+
+static void note(enum log_level level, const char *line, void *arg)
+{
+    (void)level;
+    (void)arg;
+    snprintf(said, sizeof(said), "%s", line);
+}
+
+Test(scratch, where_none_can_be_made_it_is_in_tmp_and_that_is_said)
+{
+    const char *path;
+
+    scratch_share();
+    log_set_sink(note, NULL);
+    path = scratch_make(SCRATCH_TMP, "/proc/none");
+    cr_assert_not_null(path);
+    cr_expect_eq(strncmp(path, "/tmp/", 5), 0);
+    cr_expect_str_eq(said, "cannot make a folder in /proc/none (No such file or directory): /tmp is used instead");
+    scratch_remove();
+    cr_expect_neq(access(path, F_OK), 0);
+    log_set_sink(NULL, NULL);
 }
