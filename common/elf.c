@@ -10,6 +10,7 @@
 #define ENTRIES_MAX 4096 /* of the dynamic section */
 #define ENTRIES_READ 64  /* at once */
 #define NAME_MAX_LEN 255
+#define TEXT_MAX_LEN 8191
 
 /* What both classes of file have, in the wider one's types. */
 struct segment {
@@ -147,28 +148,34 @@ static int note_strings(struct reader *r, struct entry e, void *arg)
     return -EPROTO;
 }
 
-static int check_needed(struct reader *r, struct entry e, void *arg)
+struct teller {
+    int (*each)(enum elf_word kind, const char *text, void *arg);
+    void *arg;
+};
+
+static int tell_word(struct reader *r, struct entry e, void *arg)
 {
-    bool (**wanted)(const char *) = arg;
-    char name[NAME_MAX_LEN + 1];
+    const struct teller *t = arg;
+    char text[TEXT_MAX_LEN + 1];
     long got;
 
-    if (e.tag != DT_NEEDED)
+    if (e.tag != DT_NEEDED && e.tag != DT_RPATH && e.tag != DT_RUNPATH)
         return 0;
     if (e.value > UINT32_MAX || r->strings > INT64_MAX - e.value)
         return -EPROTO;
-    got = r->read(r->strings + e.value, name, sizeof(name) - 1, r->arg);
+    got = r->read(r->strings + e.value, text, e.tag == DT_NEEDED ? NAME_MAX_LEN : TEXT_MAX_LEN, r->arg);
     if (got < 0)
         return (int)got;
-    name[got] = '\0';
-    if (memchr(name, '\0', (size_t)got) == NULL) /* longer than any that is wanted, or cut off */
+    text[got] = '\0';
+    if (memchr(text, '\0', (size_t)got) == NULL) /* longer than any that is of use, or cut off */
         return 0;
-    return (*wanted)(name);
+    return t->each(e.tag == DT_NEEDED ? ELF_NEEDED : ELF_FOLDERS, text, t->arg);
 }
 
-int elf_needs(elf_read_fn read, void *arg, bool (*wanted)(const char *name))
+int elf_words(elf_read_fn read, void *arg, int (*each)(enum elf_word kind, const char *text, void *arg), void *each_arg)
 {
     struct reader r = {.read = read, .arg = arg};
+    struct teller t = {each, each_arg};
     int rc = read_header(&r);
 
     for (unsigned i = 0; rc == 0 && i < r.count; i++) {
@@ -177,7 +184,7 @@ int elf_needs(elf_read_fn read, void *arg, bool (*wanted)(const char *name))
         rc = each_entry(&r, &r.segment[i], note_strings, NULL);
         if (rc == 0) /* without strings it can name nothing */
             return 0;
-        return rc < 0 ? rc : each_entry(&r, &r.segment[i], check_needed, &wanted);
+        return rc < 0 ? rc : each_entry(&r, &r.segment[i], tell_word, &t);
     }
     return rc;
 }

@@ -1,55 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "server/pmix_want.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include "common/elf.h"
 #include "common/io/log.h"
 #include "common/strv.h"
 #include "server/pmix_host.h"
+#include "server/program_libs.h"
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
-static long read_at(uint64_t off, void *buf, size_t n, void *arg)
-{
-    ssize_t got;
-
-    do
-        got = pread(*(int *)arg, buf, n, (off_t)off);
-    while (got < 0 && errno == EINTR);
-    return got < 0 ? -errno : got;
-}
-
 /* MPICH's is libmpi.so.12; 40 is Open MPI's from 3 to 5, with libmpi_mpifh.so.40 and the like for Fortran. */
-static bool is_wanted(const char *name)
+static bool is_wanted(const char *name, bool direct)
 {
     struct span s = span_of(name);
 
-    return (span_starts(s, "libmpi") && span_ends(s, ".so.40")) || span_starts(s, "liboshmem.so") ||
-           span_starts(s, "libpmix.so");
+    if ((span_starts(s, "libmpi") && span_ends(s, ".so.40")) || span_starts(s, "liboshmem.so"))
+        return true;
+    return direct && span_starts(s, "libpmix.so"); /* otherwise another MPI may have it as one way among others */
 }
 
 static bool app_needs(const struct job *j, const struct job_app *a)
 {
     char *path = NULL;
-    struct stat st;
-    int fd, rc = 0;
+    bool needs;
 
     if (env_get(a->env, "FLUX_PMI_LIBRARY_PATH") != NULL || job_app_program(j, a, &path, NULL) < 0)
         return false;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        rc = elf_needs(read_at, &fd, is_wanted);
-    if (fd >= 0)
-        close(fd);
+    needs = program_needs(path, a->env, is_wanted);
     free(path);
-    return rc == 1;
+    return needs;
 }
 
 static bool is_needed(const struct job *j)

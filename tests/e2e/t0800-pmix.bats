@@ -62,6 +62,11 @@ expect_output() {
     expect_output "hello from 2 ranks"
 }
 
+@test "a program that has MPI by way of a library of its own is known for one" {
+    run_pmi -n 2 "$build/tests/progs/ompi_by_lib"
+    expect_output "hello from 2 ranks"
+}
+
 @test "who does not want it has none of it" {
     run_pmi -n 1 sh -c 'env | grep -c ^PMIX_'
     [ "$output" = 0 ] || show_run "PMIx variables"

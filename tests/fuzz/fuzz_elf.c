@@ -25,15 +25,16 @@ static long read_at(uint64_t off, void *buf, size_t n, void *arg)
     return (long)n;
 }
 
-static bool is_mpi(const char *name)
+static int look(enum elf_word kind, const char *text, void *arg)
 {
-    return strcmp(name, "libmpi.so.40") == 0;
+    assert(arg == NULL && (kind == ELF_NEEDED || kind == ELF_FOLDERS));
+    return strcmp(text, "libmpi.so.40") == 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct file f = {data, size, 0};
-    int rc = elf_needs(read_at, &f, is_mpi);
+    int rc = elf_words(read_at, &f, look, NULL);
 
     assert(rc <= 1);
     assert(f.reads < 20000);

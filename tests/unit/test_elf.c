@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 TestSuite(elf, .timeout = 5);
@@ -69,6 +70,16 @@ static bool is_other(const char *name)
     return strcmp(name, "libpmix.so.2") == 0;
 }
 
+static int is_it(enum elf_word kind, const char *text, void *arg)
+{
+    return kind == ELF_NEEDED && (*(bool (**)(const char *))arg)(text);
+}
+
+static int elf_needs(elf_read_fn read, void *arg, bool (*wanted)(const char *name))
+{
+    return elf_words(read, arg, is_it, &wanted);
+}
+
 static int needs(const struct image *m, size_t n, bool (*wanted)(const char *))
 {
     struct file f = {m, n};
@@ -82,6 +93,29 @@ Test(elf, a_library_that_is_needed_and_one_that_is_not)
 
     cr_expect_eq(needs(&m, sizeof(m), is_mpi), 1);
     cr_expect_eq(needs(&m, sizeof(m), is_other), 0);
+}
+
+static int note_folders(enum elf_word kind, const char *text, void *arg)
+{
+    if (kind == ELF_FOLDERS)
+        *(const char **)arg = strdup(text);
+    return 0;
+}
+
+Test(elf, the_folders_that_it_names)
+{
+    struct image m = image();
+    struct file f = {&m, sizeof(m)};
+    static const char folders_text[] = "/a:$ORIGIN/b";
+    char *folders = NULL;
+
+    cr_expect_eq(elf_words(read_at, &f, note_folders, &folders), 0);
+    cr_expect_null(folders);
+    m.d[3] = (Elf64_Dyn){.d_tag = DT_RUNPATH, .d_un.d_val = 25};
+    memcpy(m.strings + 25, folders_text, sizeof(folders_text));
+    cr_expect_eq(elf_words(read_at, &f, note_folders, &folders), 0);
+    cr_expect_str_eq(folders, folders_text);
+    free(folders);
 }
 
 Test(elf, every_cut_is_an_answer)
