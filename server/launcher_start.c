@@ -136,13 +136,21 @@ static uint32_t *other_nodes(const struct launcher *l, uint32_t *count)
     return v;
 }
 
+/* Pods know our port from their own command line, so of a range it is the first. */
+static uint16_t highest_port(const struct launcher *l)
+{
+    const struct conf_ports *port = &l->conf->port;
+
+    return port->range && l->plan->method != BOOT_K8S ? port->high : port->low;
+}
+
 static int open_join(struct launcher *l, uint32_t *others, uint32_t count, struct err *err)
 {
     const struct conf_ports *port = &l->conf->port;
     struct join_root_conf jc = {
         .interface = l->conf->interface,
         .port_low = port->given ? port->low : 0,
-        .port_high = port->given ? (port->range ? port->high : port->low) : 0,
+        .port_high = port->given ? highest_port(l) : 0,
         .loopback_only = l->plan->method == BOOT_LOCAL,
         .ctx = l->ctx,
         .by_secret = launcher_by_secret(l),
