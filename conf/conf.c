@@ -7,6 +7,7 @@
 #include <string.h>
 #include "common/buf.h"
 #include "common/strv.h"
+#include "common/util.h"
 #include "conf/cmdline.h"
 #include "conf/option.h"
 
@@ -90,6 +91,18 @@ static int set_lines(struct loader *ld, const struct option *o, struct span text
     return rc;
 }
 
+/* Kubernetes tells pods of all services of their namespace in variables: one that is called pmi-start, or pmi-start-x,
+ * has PMI_START_SERVICE_HOST, PMI_START_PORT=tcp://10.0.0.1:80, PMI_START_X_PORT_80_TCP and more. */
+static bool is_service_link(struct span name, const char *value)
+{
+    static const char *const parts[] = {"_SERVICE_HOST", "_SERVICE_PORT", "_TCP", "_UDP", "_SCTP"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        if (memmem(name.p, name.n, parts[i], strlen(parts[i])) != NULL)
+            return true;
+    return name.n > 5 && memcmp(name.p + name.n - 5, "_PORT", 5) == 0 && strstr(value, "://") != NULL;
+}
+
 static int load_variable(struct loader *ld, const char *entry, struct err *err)
 {
     const char *eq = strchr(entry, '=');
@@ -98,7 +111,7 @@ static int load_variable(struct loader *ld, const char *entry, struct err *err)
     struct quoted name = quoted((struct span){entry, n});
     struct source src = {LAYER_ENV, name.text, name.text};
 
-    if (eq == NULL || eq[1] == '\0') /* empty is as good as unset */
+    if (eq == NULL || eq[1] == '\0' || is_service_link((struct span){entry, n}, eq + 1)) /* empty is as good as unset */
         return 0;
     if (o != NULL && !(o->flags & OPTION_FILE))
         return err_set(err, -EINVAL, "%s in the environment: --%s is for the command line only", name.text, o->name);

@@ -76,14 +76,28 @@ bool conf_joins(const struct conf *conf)
     return conf->action == ACTION_RUN && (conf->bootstrap == BOOT_K8S ? conf->node > 0 : conf->join != NULL);
 }
 
-struct span pod_base(const char *host, unsigned index)
+static struct span base_of(struct span host, unsigned index)
 {
     char end[16];
-    size_t n = strlen(host), tail = (size_t)snprintf(end, sizeof(end), "-%u", index);
+    size_t tail = (size_t)snprintf(end, sizeof(end), "-%u", index);
 
-    if (n <= tail || strcmp(host + n - tail, end) != 0 || !is_name(span_of(host)))
+    if (host.n <= tail || memcmp(host.p + host.n - tail, end, tail) != 0 || !is_name(host))
         return SPAN_NONE;
-    return (struct span){host, n - tail};
+    return (struct span){host.p, host.n - tail};
+}
+
+struct span pod_base(const char *host, unsigned index)
+{
+    struct span base = base_of(span_of(host), index);
+    const char *dot = strchr(host, '.');
+
+    if (base.p != NULL || dot == NULL)
+        return base;
+    /* setHostnameAsFQDN: BASE-INDEX.SERVICE..., where we look for no other service than BASE */
+    base = base_of((struct span){host, (size_t)(dot - host)}, index);
+    if (base.p != NULL && (strncmp(dot + 1, base.p, base.n) != 0 || dot[1 + base.n] != '.'))
+        return SPAN_NONE;
+    return base;
 }
 
 /* --- by hand ---------------------------------------------------------------------------------------------------- */

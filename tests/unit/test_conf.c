@@ -404,6 +404,8 @@ Test(conf, bad_environment)
         {"PMI_START_FOO=1", "PMI_START_FOO"},
         {"PMI_START_RSH_TREE=x", "PMI_START_RSH_TREE: 'x'"},
         {"PMI_START_HELP=1", "PMI_START_HELP"},
+        {"PMI_START_PORT=tcp", "PMI_START_PORT"},
+        {"PMI_START_SERVICE=1", "PMI_START_SERVICE"},
         {"PMI_START_COMMAND=x", "PMI_START_COMMAND"},
         {"PMI_START_rsh_fanout=1", "PMI_START_rsh_fanout"},
     };

@@ -72,8 +72,19 @@ Test(join_conf, pods_have_the_name_of_their_job)
         unsigned index;
         const char *base;
     } names[] = {
-        {"sim-0", 0, "sim"}, {"sim-12", 12, "sim"}, {"a-1-1", 1, "a-1"}, {"sim-12", 2, NULL}, {"sim-012", 12, NULL},
-        {"-3", 3, NULL},     {"", 0, NULL},         {"3", 3, NULL},      {"a b-3", 3, NULL},
+        {"sim-0", 0, "sim"},
+        {"sim-12", 12, "sim"},
+        {"a-1-1", 1, "a-1"},
+        {"sim-12", 2, NULL},
+        {"sim-012", 12, NULL},
+        {"sim-1.sim.ns.svc.x", 1, "sim"},
+        {"sim-1.sims.ns", 1, NULL},
+        {"h-1.example.org", 1, NULL},
+        {"sim-1.sim", 1, NULL},
+        {"-3", 3, NULL},
+        {"", 0, NULL},
+        {"3", 3, NULL},
+        {"a b-3", 3, NULL},
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -81,4 +92,27 @@ Test(join_conf, pods_have_the_name_of_their_job)
 
         cr_expect(names[i].base == NULL ? base.p == NULL : span_is(base, names[i].base), "%s", names[i].host);
     }
+}
+
+/* Kubernetes tells each pod of them so, unless enableServiceLinks is false. */
+Test(join_conf, a_service_that_is_called_pmi_start_is_no_option)
+{
+    static char *const env[] = {(char *)"PMI_START_SERVICE_HOST=10.0.0.1",
+                                (char *)"PMI_START_SERVICE_PORT=80",
+                                (char *)"PMI_START_SERVICE_PORT_HTTP=80",
+                                (char *)"PMI_START_PORT=tcp://10.0.0.1:80",
+                                (char *)"PMI_START_PORT_80_TCP=tcp://10.0.0.1:80",
+                                (char *)"PMI_START_PORT_80_TCP_PROTO=tcp",
+                                (char *)"PMI_START_PORT_80_TCP_PORT=80",
+                                (char *)"PMI_START_PORT_80_TCP_ADDR=10.0.0.1",
+                                (char *)"PMI_START_WEB_SERVICE_HOST=10.0.0.1",
+                                (char *)"PMI_START_WEB_PORT=udp://10.0.0.1:80",
+                                (char *)"PMI_START_WEB_PORT_80_UDP=udp://10.0.0.1:80",
+                                NULL};
+    struct err err = {0};
+    struct conf *c = load_line("x true", env, &err);
+
+    cr_assert(c != NULL, "%s", err.text);
+    cr_expect_not(c->port.given);
+    conf_free(c);
 }
