@@ -42,6 +42,9 @@ struct boot_method_ops {
     void (*why)(const struct bootstrap *b, uint32_t node, struct buf *out);
     /* All that is to be said when nobody has come for too long; may be NULL: then it is `why` of each. */
     void (*stalled)(const struct bootstrap *b, struct buf *out);
+    /* Who has not come, in a few words. Where there is this, nobody is logged in to, and people may have to do
+     * something: it is said now and then. May be NULL. */
+    void (*awaited)(const struct bootstrap *b, struct buf *out);
     void (*close)(struct bootstrap *b); /* close timers of its own; may be NULL */
     void (*free)(struct bootstrap *b);  /* all handles are closed */
 };
@@ -60,6 +63,7 @@ struct bootstrap {
     struct proc **proc;          /* by id - BOOT_ID_BASE */
     uint32_t proc_count, proc_cap;
     uv_timer_t stall;  /* --start-timeout since the last one joined */
+    uv_timer_t tell;   /* whom we wait for */
     uv_timer_t settle; /* after the first failed for good: others may fail too, one message for all */
     unsigned handles;  /* open ones, ours and the method's */
     bool opened;       /* boot_open() has returned */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "bootstrap/boot.h"
 #include "bootstrap/report.h"
 #include "common/io/log.h"
@@ -14,6 +15,8 @@
 
 #define WORDS_MAX 300 /* bytes of a host's words that are kept */
 #define WAITING_NAMES_MAX 100
+#define TELL_FIRST_MS 10000
+#define TELL_EVERY_MS 60000
 
 static void free_all(struct bootstrap *b)
 {
@@ -67,6 +70,7 @@ int64_t boot_proc_add(struct bootstrap *b, struct proc *p)
 static void stop_timers(struct bootstrap *b)
 {
     uv_timer_stop(&b->stall);
+    uv_timer_stop(&b->tell);
     uv_timer_stop(&b->settle);
 }
 
@@ -129,6 +133,18 @@ static void on_stall(uv_timer_t *t)
     b->method->stalled(b, &text);
     boot_fail(b, buf_str(&text) != NULL ? text.p : "not all have come");
     buf_done(&text);
+}
+
+static void on_tell(uv_timer_t *t)
+{
+    const struct bootstrap *b = t->data;
+    uint32_t count = b->conf->plan->node_count;
+    struct buf who = {0};
+
+    b->method->awaited(b, &who);
+    if (buf_str(&who) != NULL)
+        log_warn("waiting for %s: %" PRIu32 " of %" PRIu32 " are here", who.p, count - b->awaited, count);
+    buf_done(&who);
 }
 
 static void on_settle(uv_timer_t *t)
@@ -277,6 +293,7 @@ int boot_open(uv_loop_t *loop, const struct boot_conf *conf, const struct boot_o
     b->ops = *ops;
     init_nodes(b);
     boot_timer_init(b, &b->stall);
+    boot_timer_init(b, &b->tell);
     boot_timer_init(b, &b->settle);
     rc = b->awaited > 0 ? b->method->open(b, err) : 0;
     if (rc < 0) {
@@ -285,6 +302,8 @@ int boot_open(uv_loop_t *loop, const struct boot_conf *conf, const struct boot_o
     }
     uv_update_time(loop); /* starting many processes takes its time */
     start_stall(b);
+    if (b->awaited > 0 && b->method->awaited != NULL && isatty(STDERR_FILENO) != 1) /* a terminal has its progress */
+        uv_timer_start(&b->tell, on_tell, TELL_FIRST_MS, TELL_EVERY_MS);
     *out = b;
     return 0;
 }
@@ -406,5 +425,6 @@ void boot_close(struct bootstrap *b)
     if (b->method->close != NULL && b->method_data != NULL)
         b->method->close(b);
     boot_handle_close(b, (uv_handle_t *)&b->stall);
+    boot_handle_close(b, (uv_handle_t *)&b->tell);
     boot_handle_close(b, (uv_handle_t *)&b->settle);
 }

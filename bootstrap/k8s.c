@@ -41,12 +41,17 @@ static void list_missing(const struct bootstrap *b, struct buf *out)
     }
 }
 
-static void k8s_stalled(const struct bootstrap *b, struct buf *out)
+static void k8s_awaited(const struct bootstrap *b, struct buf *out)
 {
     buf_add_str(out, b->awaited == 1 ? "pod " : "pods ");
     list_missing(b, out);
-    buf_printf(out, " %s not come (nobody within %" PRIu64 " s; see kubectl get pods, and the logs of those that run)",
-               b->awaited == 1 ? "has" : "have", b->conf->conf->start_timeout_ms / 1000);
+}
+
+static void k8s_stalled(const struct bootstrap *b, struct buf *out)
+{
+    k8s_awaited(b, out);
+    buf_printf(out, " %s not come (nobody within %g s; see kubectl get pods, and the logs of those that run)",
+               b->awaited == 1 ? "has" : "have", (double)b->conf->conf->start_timeout_ms / 1000);
 }
 
 static void k8s_why(const struct bootstrap *b, uint32_t node, struct buf *out)
@@ -60,5 +65,6 @@ static void k8s_why(const struct bootstrap *b, uint32_t node, struct buf *out)
 const struct boot_method_ops boot_k8s = {
     .open = k8s_open,
     .why = k8s_why,
+    .awaited = k8s_awaited,
     .stalled = k8s_stalled,
 };

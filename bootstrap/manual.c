@@ -74,7 +74,7 @@ static int64_t manual_node_of(const struct bootstrap *b, uint32_t run, uint32_t 
 static void manual_why(const struct bootstrap *b, uint32_t node, struct buf *out)
 {
     (void)node;
-    buf_printf(out, "start: nobody connected within %" PRIu64 " s", b->conf->conf->start_timeout_ms / 1000);
+    buf_printf(out, "start: nobody connected within %g s", (double)b->conf->conf->start_timeout_ms / 1000);
 }
 
 static void manual_free(struct bootstrap *b)
@@ -89,5 +89,6 @@ const struct boot_method_ops boot_manual = {
     .open = manual_open,
     .node_of = manual_node_of,
     .why = manual_why,
+    .awaited = boot_waiting_names,
     .free = manual_free,
 };

@@ -113,7 +113,7 @@ Test(boot, manual_says_what_to_start)
               "%s", lines.p);
     cr_expect(strstr(lines.p, "b: ") != NULL && strstr(lines.p, " --pmi-rank=1\n") != NULL);
     cr_expect_eq(boot_node_of(r->boot, 1, 1), 1);
-    cr_expect_str_eq(r->said.p, "a,b: start: nobody connected within 0 s");
+    cr_expect_str_eq(r->said.p, "a,b: start: nobody connected within 0.2 s");
     buf_done(&lines);
     rig_done(r);
 }
