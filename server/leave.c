@@ -2,6 +2,7 @@
 #include "server/leave.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,15 @@ static void on_signal(uv_signal_t *h, int sig)
     l->on_signal(sig, l->arg);
 }
 
+/* As under nohup, or for ^C in the background of a script: whoever started us has asked for that. */
+static bool stays_ignored(int sig)
+{
+    struct sigaction sa;
+
+    return (sig == SIGHUP || sig == SIGINT) && sigaction(sig, NULL, &sa) == 0 && !(sa.sa_flags & SA_SIGINFO) &&
+           sa.sa_handler == SIG_IGN;
+}
+
 int leave_open(struct leave *l, uv_loop_t *loop, void (*fn)(int sig, void *arg), void *arg)
 {
     static const int wanted[LEAVE_SIGNALS] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -20,12 +30,16 @@ int leave_open(struct leave *l, uv_loop_t *loop, void (*fn)(int sig, void *arg),
 
     l->on_signal = fn;
     l->arg = arg;
-    for (l->count = 0; rc == 0 && l->count < LEAVE_SIGNALS;) {
+    l->count = 0;
+    for (unsigned i = 0; rc == 0 && i < LEAVE_SIGNALS; i++) {
         uv_signal_t *h = &l->handle[l->count];
 
+        if (stays_ignored(wanted[i]))
+            continue;
         uv_signal_init(loop, h);
         h->data = l;
-        rc = uv_signal_start(h, on_signal, wanted[l->count++]);
+        l->count++;
+        rc = uv_signal_start(h, on_signal, wanted[i]);
     }
     return rc;
 }

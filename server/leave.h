@@ -18,8 +18,9 @@ struct leave {
     unsigned count;
 };
 
-/* HUP, INT, TERM, USR1 and USR2 come to `on_signal`. Negative errno: those that could be caught are. leave_close() is
- * due either way; memory is the caller's, until the loop has run its close callbacks. */
+/* HUP, INT, TERM, USR1 and USR2 come to `on_signal`, but for HUP and INT where they are ignored. Negative errno: those
+ * that could be caught are. leave_close() is due either way; memory is the caller's, until the loop has run its close
+ * callbacks. */
 int leave_open(struct leave *l, uv_loop_t *loop, void (*on_signal)(int sig, void *arg), void *arg);
 void leave_close(struct leave *l);
 

@@ -63,30 +63,33 @@ static void on_seeking(uv_timer_t *t)
     buf_done(&text);
 }
 
+static int tell_leaving(struct provider *p, int sig)
+{
+    struct msg_out *m = msg_out_new();
+    struct span body;
+    int rc;
+
+    if (m == NULL)
+        return -ENOMEM;
+    msg_put_u64(m, "place", p->place);
+    msg_put_u64(m, "signal", (uint64_t)sig);
+    rc = msg_out_done(m, &body);
+    if (rc == 0)
+        rc = links_send(p->links, LINKS_PARENT, MSG_LEAVING, body, false);
+    msg_out_free(m);
+    return rc;
+}
+
 /* This node is to end, and with it the run: the launcher says so to all, this node's tasks among them, which have the
- * usual time for it. Where it does not know us yet, or at a second signal, we end at once. */
+ * usual time for it. Where it does not know us yet, or cannot be told, or at a second signal, we end at once. */
 static void on_leave(struct provider *p, int sig)
 {
-    struct msg_out *m;
-    struct span body;
-
-    if (p->node == NULL) {
+    if (p->node == NULL)
         provider_not_joined(p, 128 + sig);
-        return;
-    }
-    if (p->told_to_leave || !links_has(p->links, LINKS_PARENT)) {
+    else if (p->told_to_leave || !links_has(p->links, LINKS_PARENT) || tell_leaving(p, sig) < 0)
         provider_end(p, 128 + sig);
-        return;
-    }
-    p->told_to_leave = true;
-    m = msg_out_new();
-    if (m != NULL) {
-        msg_put_u64(m, "place", p->place);
-        msg_put_u64(m, "signal", (uint64_t)sig);
-        if (msg_out_done(m, &body) == 0)
-            (void)links_send(p->links, LINKS_PARENT, MSG_LEAVING, body, false);
-    }
-    msg_out_free(m);
+    else
+        p->told_to_leave = true;
 }
 
 static void on_signal(int sig, void *arg)
