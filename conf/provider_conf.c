@@ -255,6 +255,7 @@ int provider_conf_join(const struct conf *conf, struct provider_conf **out, stru
     c->attach = ATTACH_YES;
     c->start_timeout_ms = conf->start_timeout_ms;
     c->port = conf->port;
+    c->is_pod = conf->bootstrap == BOOT_K8S;
     if (copy(&c->join, conf->join) < 0 || copy(&c->secret_file, conf->secret_file) < 0 ||
         copy(&c->interface, conf->interface) < 0) {
         provider_conf_free(c);

@@ -21,6 +21,7 @@ struct provider_conf {
     char *key;     /* the launcher's fingerprint, or NULL with secret_file */
     char *secret_file;
     char *join; /* "NAME:PORT" in the place of `addrs`: then `rank` is the node's number, and `size` counts nodes */
+    bool is_pod;
     char *interface;
     struct conf_ports port;
     enum attach_mode attach;

@@ -17,6 +17,10 @@
 #define ROUNDS_EACH 4 /* of one length, before they get longer */
 #define PAUSE_MIN_MS 200
 #define PAUSE_MAX_MS 2000
+#define PAUSE_AWAY_MS 5000     /* where we were turned away: it costs them a line */
+#define PATIENCE_AWAY_MS 30000 /* what a pod may take to end, and what a name server remembers */
+
+static uint64_t patience_ms = PATIENCE_AWAY_MS;
 
 struct join_find {
     uv_loop_t *loop;
@@ -26,6 +30,7 @@ struct join_find {
     bool looking;     /* the look-up has not been answered */
     bool over;        /* won, failed or closed */
     bool closing;     /* by its owner */
+    bool dialled;     /* `why` is of addresses, and not of the name */
     unsigned handles; /* not closed yet */
     struct dialer *dialer;
     struct dialer_conf conf;
@@ -35,6 +40,8 @@ struct join_find {
     uint64_t deadline;
     unsigned rounds, failed;
     char why[ERR_TEXT_MAX]; /* of the last round that is over */
+    struct err away;        /* in that round we were turned away; code 0: we were not */
+    uint64_t away_since;
 };
 
 static void maybe_free(struct join_find *f)
@@ -55,12 +62,33 @@ static void stop(struct join_find *f)
     f->dialer = NULL;
 }
 
+static bool is_number(const char *name)
+{
+    struct in6_addr any;
+
+    return inet_pton(AF_INET, name, &any) == 1 || inet_pton(AF_INET6, name, &any) == 1;
+}
+
 void join_find_state(const struct join_find *f, struct buf *out)
 {
+    bool dialled = f->dialer != NULL || f->dialled;
+
+    if (!dialled || !is_number(f->name)) /* whoever reads it has said a name */
+        buf_printf(out, "%s: ", f->where);
     if (f->dialer != NULL)
         dialer_state(f->dialer, out);
     else
-        buf_printf(out, "%s: %s", f->where, f->why[0] != '\0' ? f->why : "the name is being looked up");
+        buf_add_str(out, f->why[0] != '\0' ? f->why : "the name is being looked up");
+}
+
+static void fail(struct join_find *f, const struct err *why)
+{
+    struct err text = *why;
+
+    if (why->code == -EKEYREJECTED)
+        err_set(&text, why->code, "the launcher there has another secret than ours (%s)", why->text);
+    stop(f);
+    f->conf.on_failed(&text, f->conf.arg);
 }
 
 static void on_limit(uv_timer_t *t)
@@ -69,12 +97,15 @@ static void on_limit(uv_timer_t *t)
     struct buf state = {0};
     struct err why;
 
+    if (f->away.code != 0) {
+        fail(f, &f->away);
+        return;
+    }
     join_find_state(f, &state);
     err_set(&why, -ETIMEDOUT, "no connection within %g s: %.*s", (double)f->conf.deadline_ms / 1000,
             SPAN_FMT(buf_span(&state)));
     buf_done(&state);
-    stop(f);
-    f->conf.on_failed(&why, f->conf.arg);
+    fail(f, &why);
 }
 
 /* --- rounds ----------------------------------------------------------------------------------------------------- */
@@ -86,9 +117,20 @@ static void next_round(struct join_find *f)
     uint64_t wait = MIN((uint64_t)PAUSE_MIN_MS << MIN(f->failed, 5u), (uint64_t)PAUSE_MAX_MS);
     uint32_t r;
 
+    if (f->away.code != 0)
+        wait = MIN((uint64_t)PAUSE_AWAY_MS, patience_ms / 4 + 1);
     f->failed++;
     tls_random(&r, sizeof(r));
     uv_timer_start(&f->timer, look_up, wait / 2 + r % (wait / 2 + 1), 0);
+}
+
+/* With no address we were turned away by none. */
+static void not_found(struct join_find *f, const char *why)
+{
+    snprintf(f->why, sizeof(f->why), "%s", why);
+    f->away.code = 0;
+    f->dialled = false;
+    next_round(f);
 }
 
 static void on_won(struct conn *c, unsigned type, struct span body, void *arg)
@@ -99,25 +141,41 @@ static void on_won(struct conn *c, unsigned type, struct span body, void *arg)
     f->conf.on_won(c, type, body, f->conf.arg);
 }
 
+/* Does it go on? */
+static bool note_away(struct join_find *f)
+{
+    struct err why;
+
+    if (!dialer_turned_away(f->dialer, &why)) {
+        f->away.code = 0;
+        return true;
+    }
+    if (f->away.code == 0)
+        f->away_since = uv_now(f->loop);
+    f->away = why;
+    return f->conf.others_too && uv_now(f->loop) - f->away_since < patience_ms;
+}
+
 static void on_round_failed(const struct err *why, void *arg)
 {
     struct join_find *f = arg;
     struct buf state = {0};
-    struct err copy = *why;
 
-    if (why->code == -ETIMEDOUT) {
-        dialer_state(f->dialer, &state);
-        snprintf(f->why, sizeof(f->why), "%.*s", SPAN_FMT(buf_span(&state)));
-        buf_done(&state);
-        dialer_close(f->dialer);
-        f->dialer = NULL;
-        next_round(f);
+    if (!note_away(f)) {
+        fail(f, &f->away);
         return;
     }
-    if (why->code == -EKEYREJECTED)
-        err_set(&copy, why->code, "the launcher there has another secret than ours (%s)", why->text);
-    stop(f);
-    f->conf.on_failed(&copy, f->conf.arg);
+    if (why->code != -ETIMEDOUT && f->away.code == 0) {
+        fail(f, why);
+        return;
+    }
+    dialer_state(f->dialer, &state);
+    snprintf(f->why, sizeof(f->why), "%.*s", SPAN_FMT(buf_span(&state)));
+    buf_done(&state);
+    f->dialled = true;
+    dialer_close(f->dialer);
+    f->dialer = NULL;
+    next_round(f);
 }
 
 static char **addrs_of(const struct join_find *f, const struct addrinfo *ai)
@@ -145,19 +203,27 @@ static void dial(struct join_find *f, char *const *addrs)
     struct dialer_conf dc = f->conf;
     struct err err = {0};
 
+    f->dialled = false;
     dc.addrs = addrs;
     dc.hello = buf_span(&f->hello);
     dc.deadline_ms =
         MIN(MIN((uint64_t)ROUND_MIN_MS << MIN(f->rounds / ROUNDS_EACH, 4u), (uint64_t)ROUND_MAX_MS), left + 1000);
     dc.key_is_final = true;
+    dc.is_round = true;
     dc.on_won = on_won;
     dc.on_failed = on_round_failed;
     dc.arg = f;
     f->rounds++;
     if (dialer_open(f->loop, &dc, &f->dialer, &err) == 0)
         return;
-    snprintf(f->why, sizeof(f->why), "%s", err.text);
-    next_round(f);
+    not_found(f, err.text);
+}
+
+static const char *why_unknown(int status)
+{
+    if (status == UV_EAI_NONAME || status == UV_EAI_NODATA || status == 0)
+        return "the name is not known";
+    return status == UV_EAI_AGAIN ? "no name server answers" : uv_strerror(status);
 }
 
 static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *ai)
@@ -174,10 +240,7 @@ static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *ai)
     addrs = status == 0 ? addrs_of(f, ai) : NULL;
     uv_freeaddrinfo(ai);
     if (addrs == NULL) {
-        snprintf(f->why, sizeof(f->why), "%s",
-                 status == UV_EAI_NONAME || status == UV_EAI_NODATA || status == 0 ? "the name is not known"
-                                                                                   : uv_strerror(status));
-        next_round(f);
+        not_found(f, why_unknown(status));
         return;
     }
     dial(f, addrs);
@@ -194,11 +257,15 @@ static void look_up(uv_timer_t *t)
         f->looking = true;
         return;
     }
-    snprintf(f->why, sizeof(f->why), "%s", uv_strerror(rc));
-    next_round(f);
+    not_found(f, uv_strerror(rc));
 }
 
 /* --- opening and closing ---------------------------------------------------------------------------------------- */
+
+void join_find_set_patience(uint64_t ms)
+{
+    patience_ms = ms != 0 ? ms : PATIENCE_AWAY_MS;
+}
 
 int join_find_open(uv_loop_t *loop, const char *where, const struct dialer_conf *conf, struct join_find **out,
                    struct err *err)

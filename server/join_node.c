@@ -41,7 +41,7 @@ struct join_node {
     uint32_t place, node, kids, fanout;
     struct logins_how how; /* --rsh-tree; places 0: it is not */
     char local[128];       /* the address of our end of the first connection */
-    bool attached, closing, done_with_root;
+    bool closing, done_with_root;
 };
 
 static void maybe_free(struct join_node *j)
@@ -419,6 +419,7 @@ static int seek_root(struct join_node *j, struct msg_out *hello, struct err *err
         .ctx = j->ctx,
         .hello_type = MSG_HELLO,
         .deadline_ms = j->conf->start_timeout_ms,
+        .others_too = j->conf->is_pod,
         .on_won = on_root_won,
         .on_failed = on_root_failed,
         .arg = j,
@@ -443,7 +444,6 @@ int join_node_open(uv_loop_t *loop, const struct join_node_conf *conf, const str
         return err_set(err, -ENOMEM, "out of memory");
     *j = (struct join_node){.loop = loop, .ops = ops, .arg = arg, .conf = conf->conf, .links = conf->links};
     j->ctx = tls_ctx_ref(conf->ctx);
-    j->attached = conf->attached;
     hello = join_hello(conf->conf, conf->attached);
     rc = seek_root(j, hello, err);
     msg_out_free(hello);

@@ -59,13 +59,30 @@ static void refuse(struct guest *g, const char *text)
         conn_finish(g->conn);
 }
 
+/* Is this to be said? Once of each. */
+static bool is_news(struct join_root *j, const struct conn *c, int64_t what)
+{
+    const char *peer = conn_peer(c), *colon = strrchr(peer, ':');
+    struct warned w = {.what = what};
+
+    if (j->warned_count == JOIN_WARNINGS_MAX)
+        return false;
+    snprintf(w.ip, sizeof(w.ip), "%.*s", (int)(colon == NULL ? 0 : colon - peer), peer);
+    for (unsigned i = 0; i < j->warned_count; i++)
+        if (j->warned[i].what == what && strcmp(j->warned[i].ip, w.ip) == 0)
+            return false;
+    j->warned[j->warned_count++] = w;
+    return true;
+}
+
 /* Nobody else would bring us the words of those who could not join. */
-static __attribute__((format(printf, 2, 3))) void warn(struct join_root *j, const char *fmt, ...)
+static __attribute__((format(printf, 4, 5))) void warn(struct join_root *j, const struct conn *c, int64_t what,
+                                                       const char *fmt, ...)
 {
     struct err text;
     va_list ap;
 
-    if (j->warned++ >= JOIN_WARNINGS_MAX)
+    if (!is_news(j, c, what))
         return;
     va_start(ap, fmt);
     vsnprintf(text.text, sizeof(text.text), fmt, ap);
@@ -101,10 +118,10 @@ static bool is_second(const struct guest *g, uint32_t node)
 
 static void refuse_second(struct guest *g, uint32_t node)
 {
-    const struct join_root *j = g->owner;
+    struct join_root *j = g->owner;
 
     if (j->by_secret)
-        warn(g->owner, "a second %s %u, from %s, was refused", j->noun, node, conn_peer(g->conn));
+        warn(j, g->conn, node, "a second %s %u, from %s, was refused", j->noun, node, conn_peer(g->conn));
     refuse(g, "this node has joined already");
 }
 
@@ -161,7 +178,7 @@ static void guest_named(struct guest *g)
         guest_join(g, node);
         return;
     }
-    warn(j, "%s %u, from %s, was refused: %s", j->noun, node, conn_peer(g->conn), text);
+    warn(j, g->conn, node, "%s %u, from %s, was refused: %s", j->noun, node, conn_peer(g->conn), text);
     refuse(g, text);
 }
 
@@ -285,9 +302,9 @@ static void on_new_close(struct conn *c, const struct err *why, void *arg)
     struct join_root *j = arg;
 
     if (j->by_secret && (why->code == -EPROTONOSUPPORT || why->code == -ESHUTDOWN))
-        warn(j, "%s", why->text);
+        warn(j, c, why->code, "%s", why->text);
     else if (j->by_secret && why->code == -EKEYREJECTED)
-        warn(j, "%s was refused: it has another secret (--secret-file)", conn_peer(c));
+        warn(j, c, why->code, "%s was refused: it has another secret (--secret-file)", conn_peer(c));
     else if (why->code == -EPROTONOSUPPORT)
         log_info("%s", why->text); /* the provider says it as well, and its words come with its host's name */
     else

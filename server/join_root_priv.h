@@ -3,6 +3,8 @@
 #ifndef SERVER_JOIN_ROOT_PRIV_H
 #define SERVER_JOIN_ROOT_PRIV_H
 
+#include <netinet/in.h>
+#include "common/limits.h"
 #include "server/expected.h"
 #include "server/join_root.h"
 
@@ -29,6 +31,12 @@ struct seat {
     bool wired, sent;    /* its place message went out */
 };
 
+/* What was said of whom: who is refused asks again and again, from another port each time. */
+struct warned {
+    char ip[INET6_ADDRSTRLEN + 2];
+    int64_t what; /* a node's number, or why the connection has ended: negative errno */
+};
+
 struct join_root {
     const struct join_root_ops *ops; /* lent */
     void *arg;
@@ -39,10 +47,11 @@ struct join_root {
     uint32_t count, taken, wired; /* places, root included */
     unsigned fanout;
     bool by_secret, closing;
-    bool stopped;     /* nobody is let in any more, and the key of the run is wiped */
-    uint32_t nodes;   /* of the run, our own included */
-    const char *noun; /* what a node is called; static */
-    unsigned warned;  /* words about those who could not join */
+    bool stopped;                            /* nobody is let in any more, and the key of the run is wiped */
+    uint32_t nodes;                          /* of the run, our own included */
+    const char *noun;                        /* what a node is called; static */
+    struct warned warned[JOIN_WARNINGS_MAX]; /* words about those who could not join */
+    unsigned warned_count;
     struct seat *seat;
     uint32_t *parent, *node, *node_of_index;
     bool *joined; /* [node] of the highest node + 1 */

@@ -247,11 +247,12 @@ static void on_join_failed(const struct err *why, void *arg)
         provider_end_as_run(p);
         return;
     }
+    if (p->conf->join != NULL) {
+        provider_cannot_join(p, why);
+        return;
+    }
     provider_say(p, why->text);
-    if (p->conf->join != NULL)
-        provider_not_joined(p, EXIT_HOST);
-    else
-        provider_end(p, 1);
+    provider_end(p, 1);
 }
 
 static const struct join_node_ops join_ops = {

@@ -19,11 +19,22 @@
 #define SEEKING_FIRST_MS 10000
 #define SEEKING_EVERY_MS 60000
 
-void provider_not_joined(struct provider *p, int status)
+/* It has not joined. */
+static void leave_at_once(struct provider *p, int status)
 {
     if (p->node == NULL)
         _exit(status); /* there is nothing to end, and a name may still be looked up for a long time */
     provider_end(p, status);
+}
+
+void provider_cannot_join(struct provider *p, const struct err *why)
+{
+    struct err text = *why;
+
+    if (p->conf->is_pod && why->code == -ETIMEDOUT && p->node == NULL)
+        err_set(&text, why->code, "%s (see kubectl get pods,services, and the log of pod 0)", why->text);
+    provider_say(p, text.text);
+    leave_at_once(p, EXIT_HOST);
 }
 
 void provider_end_as_run(struct provider *p)
@@ -85,7 +96,7 @@ static int tell_leaving(struct provider *p, int sig)
 static void on_leave(struct provider *p, int sig)
 {
     if (p->node == NULL)
-        provider_not_joined(p, 128 + sig);
+        leave_at_once(p, 128 + sig);
     else if (p->told_to_leave || !links_has(p->links, LINKS_PARENT) || tell_leaving(p, sig) < 0)
         provider_end(p, 128 + sig);
     else

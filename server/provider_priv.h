@@ -51,8 +51,7 @@ int provider_make_logins(struct provider *p);
 void provider_seek(struct provider *p);
 /* Signals to this node: its end, and those that are passed on. */
 int provider_catch_signals(struct provider *p, struct err *err);
-/* It cannot join. */
-void provider_not_joined(struct provider *p, int status);
+void provider_cannot_join(struct provider *p, const struct err *why);
 /* The launcher has told its status, and is gone. */
 void provider_end_as_run(struct provider *p);
 /* It is gone without. */

@@ -339,6 +339,7 @@ void conn_begin(struct conn *c)
     memcpy(p, prologue_magic, sizeof(prologue_magic));
     p[9] = PROTO_VERSION_MIN;
     p[11] = PROTO_VERSION_MAX;
+    p[CONN_PROLOGUE_FULL] = c->turned_away;
     rc = buf_add(&c->wire, p, sizeof(p));
     if (rc < 0)
         conn_fail_errno(c, rc);

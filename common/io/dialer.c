@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/io/addrs.h"
@@ -34,6 +35,7 @@ struct target {
     bool up;
     uint64_t due;
     unsigned fails;
+    int away; /* why the peer has turned us away, negative errno; it is not asked again */
     char ifname[IF_NAMESIZE];
     char why[200];
 };
@@ -82,19 +84,47 @@ static void stop(struct dialer *d, const struct target *but)
 static void add_failure(struct buf *b, const struct target *t)
 {
     const char *why = t->why;
+    size_t n = strlen(t->name);
 
     if (why[0] == '\0')
         why = t->c == NULL ? "not tried" : t->up ? "no answer to the hello" : "no answer";
+    else if (strncmp(why, t->name, n) == 0 && why[n] == ' ') /* "ADDR:PORT says that ..." */
+        why += n + 1;
     if (t->ifname[0] != '\0')
-        buf_printf(b, "%s%s (%s): %s", b->len ? "; " : "", t->name, t->ifname, why);
+        buf_printf(b, "%s (%s): %s", t->name, t->ifname, why);
     else
-        buf_printf(b, "%s%s: %s", b->len ? "; " : "", t->name, why);
+        buf_printf(b, "%s: %s", t->name, why);
 }
 
 void dialer_state(const struct dialer *d, struct buf *out)
 {
-    for (size_t i = 0; i < d->count; i++)
+    for (size_t i = 0; i < d->count; i++) {
+        if (i > 0)
+            buf_add_str(out, "; ");
         add_failure(out, &d->target[i]);
+    }
+}
+
+bool dialer_turned_away(const struct dialer *d, struct err *why)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        const struct target *t = &d->target[i];
+
+        if (t->away == 0)
+            continue;
+        if (t->away == -EKEYREJECTED) /* who that was the others say themselves */
+            err_set(why, t->away, "%s: %s", t->name, t->why);
+        else
+            err_set(why, t->away, "%s", t->why);
+        return true;
+    }
+    return false;
+}
+
+static void fail(struct dialer *d, const struct err *why)
+{
+    stop(d, NULL);
+    d->conf.on_failed(why, d->conf.arg);
 }
 
 static void give_up(struct dialer *d)
@@ -105,8 +135,7 @@ static void give_up(struct dialer *d)
     dialer_state(d, &b);
     err_set(&why, -ETIMEDOUT, "no connection within %g s: %.*s", (double)d->deadline_ms / 1000, SPAN_FMT(buf_span(&b)));
     buf_done(&b);
-    stop(d, NULL);
-    d->conf.on_failed(&why, d->conf.arg);
+    fail(d, &why);
 }
 
 /* ---- the conns ---- */
@@ -151,7 +180,7 @@ static void hurry(struct dialer *d)
 
         if (t->c != NULL)
             return;
-        if (t->fails == 0 && (next == NULL || t->due < next->due))
+        if (t->fails == 0 && t->away == 0 && (next == NULL || t->due < next->due))
             next = t;
     }
     if (next != NULL)
@@ -181,6 +210,19 @@ static void on_msg(struct conn *c, unsigned type, struct span body, void *arg)
     assert(conn_arg(c) != t);
 }
 
+static bool is_turning_away(const struct dialer *d, int code)
+{
+    return code == -EPROTONOSUPPORT || code == -ESHUTDOWN || (code == -EKEYREJECTED && d->conf.key_is_final);
+}
+
+static bool all_away(const struct dialer *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (d->target[i].away == 0)
+            return false;
+    return true;
+}
+
 static void on_close(struct conn *c, const struct err *why, void *arg)
 {
     struct target *t = arg;
@@ -193,17 +235,16 @@ static void on_close(struct conn *c, const struct err *why, void *arg)
         return;
     }
     note_interface(t, conn_local(c));
-    if (why->code == -EPROTONOSUPPORT || why->code == -ESHUTDOWN ||
-        (why->code == -EKEYREJECTED && d->conf.key_is_final)) {
-        struct err text = *why;
+    again_later(t, why->code == 0 ? "out of memory" : why->text);
+    if (is_turning_away(d, why->code))
+        t->away = why->code;
+    if (t->away != 0 && (!d->conf.others_too || all_away(d))) {
+        struct err text;
 
-        if (why->code == -EKEYREJECTED)
-            err_set(&text, why->code, "%s: %s", t->name, why->text);
-        stop(d, NULL);
-        d->conf.on_failed(&text, d->conf.arg);
+        (void)dialer_turned_away(d, &text);
+        fail(d, &text);
         return;
     }
-    again_later(t, why->code == 0 ? "out of memory" : why->text);
     hurry(d);
     arm(d);
 }
@@ -232,17 +273,32 @@ static void attempt(struct target *t)
     note_interface(t, conn_local(t->c));
 }
 
+static bool waits(const struct target *t)
+{
+    return t->c == NULL && t->away == 0;
+}
+
+/* The peer may have let us in just now: to hang up would be a loss for both. */
+static bool is_answer_due(const struct dialer *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (d->target[i].c != NULL && d->target[i].up)
+            return true;
+    return false;
+}
+
 static void on_timer(uv_timer_t *h)
 {
     struct dialer *d = h->data;
     uint64_t now = uv_now(d->loop);
 
     if (now >= d->deadline) {
-        give_up(d);
+        if (!d->conf.is_round || !is_answer_due(d)) /* else its conn tells, sooner or later */
+            give_up(d);
         return;
     }
     for (size_t i = 0; i < d->count; i++)
-        if (d->target[i].c == NULL && d->target[i].due <= now)
+        if (waits(&d->target[i]) && d->target[i].due <= now)
             attempt(&d->target[i]);
     arm(d);
 }
@@ -252,7 +308,7 @@ static void arm(struct dialer *d)
     uint64_t now = uv_now(d->loop), due = d->deadline;
 
     for (size_t i = 0; i < d->count; i++)
-        if (d->target[i].c == NULL)
+        if (waits(&d->target[i]))
             due = MIN(due, d->target[i].due);
     uv_timer_start(&d->timer, on_timer, due > now ? due - now : 0, 0);
 }
@@ -262,7 +318,7 @@ static void arm(struct dialer *d)
 static int parse(struct target *t, const char *text, struct err *err)
 {
     const char *colon = strrchr(text, ':');
-    char ip[INET6_ADDRSTRLEN] = "";
+    char ip[INET6_ADDRSTRLEN] = "", name[INET6_ADDRSTRLEN + 16];
     uint64_t port = 0;
 
     if (colon != NULL && (size_t)(colon - text) < sizeof(ip) && num_u64(span_of(colon + 1), 1, 65535, &port) == 0)
@@ -278,7 +334,8 @@ static int parse(struct target *t, const char *text, struct err *err)
     } else {
         return err_set(err, -EINVAL, "'%.100s' is not ADDRESS:PORT", text);
     }
-    t->name = strdup(text);
+    snprintf(name, sizeof(name), t->addr.sa.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip, (unsigned)port);
+    t->name = strdup(name);
     return t->name == NULL ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 

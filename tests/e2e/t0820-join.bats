@@ -31,8 +31,9 @@ join() {
     local name=$1 host=$2 node=$3
     shift 3
     : >"$BATS_TEST_TMPDIR/$name.err"
-    on "$host" timeout -s KILL "$RUN_LIMIT" "$pmi_start" --join="${where:-login:$PORT}" --node="$node" --nodes="${nodes:-3}" \
-        --secret-file="${key:-$secret}" "$@" </dev/null >"$BATS_TEST_TMPDIR/$name.out" 2>"$BATS_TEST_TMPDIR/$name.err" 3>&- &
+    # INT is ignored in the background of a script, where a terminal's ^C would not come.
+    on "$host" timeout -s KILL "$RUN_LIMIT" env --default-signal=INT ${ignored:+--ignore-signal="$ignored"} "$pmi_start" \
+        --join="${where:-login:$PORT}" --node="$node" --nodes="${nodes:-3}" --secret-file="${key:-$secret}" "$@" </dev/null >"$BATS_TEST_TMPDIR/$name.out" 2>"$BATS_TEST_TMPDIR/$name.err" 3>&- &
     joined[$name]=$!
 }
 
@@ -78,6 +79,8 @@ ended() {
         2>"$BATS_TEST_TMPDIR/early.err" 3>&- &
     joined[early]=$!
     join second h2 2
+    # A launcher that nobody comes to says so as well.
+    start_pmi lonely --bootstrap=manual --secret-file="$secret" --port=$((PORT + 1)) --nodes=3 --timeout=15s true
     wait_until 20 says early.err '^pmi-start: waiting for the launcher: launcher.later:7720: the name is not known$'
     launch --nodes=3 true
     wait_until 10 listens
@@ -86,6 +89,10 @@ ended() {
     expect_status 0
     ended early 0
     ended second 0
+    wait_until 20 says lonely.err '^pmi-start: waiting for node\[1-2\]: 1 of 3 are here$'
+    signal_on login TERM "$(launcher)"
+    wait_pmi lonely
+    expect_status 143
     leftovers
 }
 
@@ -142,7 +149,7 @@ two_of_a_kind() {
     expect_line 'the run has ended with status 143; why, its launcher says'
     nodes=2 join gone h2 1 --start-timeout=500ms
     ended gone 69
-    expect_line "no connection within 0.5 s: $(address_of login):$PORT (eth0): connection refused"
+    expect_line "no connection within 0.5 s: login:$PORT: $(address_of login):$PORT (eth0): connection refused"
     leftovers
 }
 
@@ -164,7 +171,7 @@ two_of_a_kind() {
     expect_status 0
     run --separate-stderr "${within[@]}" --join=one:$PORT --start-timeout=1s
     expect_status 69
-    expect_line "no connection within 1 s: $dead:$PORT (*): no answer"
+    expect_line "no connection within 1 s: one:$PORT: $dead:$PORT (*): no answer"
     leftovers
 }
 
@@ -215,6 +222,18 @@ two_of_a_kind() {
 }
 
 both_run() { [ "$(grep -c '^running' "$BATS_TEST_TMPDIR/run.out")" = 2 ]; }
+
+@test "HUP to a node that was started with it ignored, as by nohup, ends nothing" {
+    launch --nodes=2 sh -c 'trap "exit 0" USR1; echo running; while :; do sleep 0.1; done'
+    ignored=HUP nodes=2 join one h1 1
+    wait_until 20 both_run
+    signal_on h1 HUP "$(workers h1)"
+    signal_on login USR1 "$(launcher)" # it comes behind whatever that has begun
+    wait_pmi run
+    expect_status 0
+    ended one 0
+    leftovers
+}
 
 @test "what is asked for has to make sense" {
     bad() {

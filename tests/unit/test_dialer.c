@@ -30,6 +30,24 @@ static void server_msg(struct conn *c, unsigned type, struct span body, void *ar
     conn_send(c, 64, span_of("welcome"), false);
 }
 
+/* Not before it is told to. */
+static struct conn *asked;
+
+static void slow_server_msg(struct conn *c, unsigned type, struct span body, void *arg)
+{
+    (void)type;
+    (void)body;
+    (void)arg;
+    asked = c;
+}
+
+static void answer(uv_timer_t *t)
+{
+    uv_close((uv_handle_t *)t, NULL);
+    if (asked != NULL)
+        server_msg(asked, 1, span_of("hello"), NULL);
+}
+
 static void any_close(struct conn *c, const struct err *why, void *arg)
 {
     (void)c;
@@ -38,10 +56,12 @@ static void any_close(struct conn *c, const struct err *why, void *arg)
 }
 
 static const struct conn_ops server_ops = {NULL, server_msg, NULL, any_close};
+static const struct conn_ops slow_server_ops = {NULL, slow_server_msg, NULL, any_close};
+static const struct conn_ops *serves = &server_ops;
 
 static uint16_t serve(uint16_t port)
 {
-    struct listener_conf conf = {.port_low = port, .port_high = port, .ctx = server_ctx, .ops = &server_ops};
+    struct listener_conf conf = {.port_low = port, .port_high = port, .ctx = server_ctx, .ops = serves};
     struct err err = {0};
 
     cr_assert_eq(listener_open(&loop, &conf, &server, &err), 0, "%s", err.text);
@@ -73,6 +93,8 @@ static void on_failed(const struct err *why, void *arg)
     listener_close(server);
 }
 
+static bool others_too, is_round;
+
 static int dial(const char *a, const char *b, uint64_t deadline_ms)
 {
     char *addrs[] = {(char *)a, (char *)b, NULL};
@@ -81,6 +103,8 @@ static int dial(const char *a, const char *b, uint64_t deadline_ms)
                                .hello_type = 1,
                                .hello = span_of("hello"),
                                .deadline_ms = deadline_ms,
+                               .others_too = others_too,
+                               .is_round = is_round,
                                .on_won = on_won,
                                .on_failed = on_failed};
 
@@ -250,6 +274,71 @@ Test(dialer, another_version_ends_it_at_once, .init = setup)
     cr_expect(strstr(failure.text, a) != NULL, "%s", failure.text);
     cr_expect(uv_hrtime() - start < 10000 * 1000000ull);
     close(fd);
+}
+
+Test(dialer, where_others_may_be_meant_one_of_another_version_is_not_the_end, .init = setup)
+{
+    char a[32], b[32];
+    uint16_t port;
+    int fd = hold_port(8, &port);
+    uv_poll_t poll;
+
+    others_too = true;
+    uv_poll_init(&loop, &poll, fd);
+    poll.data = &fd;
+    uv_poll_start(&poll, UV_READABLE, answer_other_version);
+    cr_assert_eq(dial(at(a, port), at(b, serve(0)), 15000), 0);
+    run();
+    cr_expect(won == 1 && failed == 0, "%s", failure.text);
+    close(fd);
+}
+
+Test(dialer, when_all_have_turned_us_away_it_ends_at_once_with_the_first_reason, .init = setup)
+{
+    char a[32];
+    uint16_t port;
+    int fd = hold_port(8, &port);
+    uv_poll_t poll;
+    uint64_t start = uv_hrtime();
+
+    others_too = true;
+    uv_poll_init(&loop, &poll, fd);
+    poll.data = &fd;
+    uv_poll_start(&poll, UV_READABLE, answer_other_version);
+    cr_assert_eq(dial(at(a, port), NULL, 15000), 0);
+    run();
+    cr_expect(failed == 1 && failure.code == -EPROTONOSUPPORT, "%s", failure.text);
+    cr_expect(uv_hrtime() - start < 10000 * 1000000ull);
+    close(fd);
+}
+
+/* To hang up on a launcher that lets us in just then would be a loss for both. */
+Test(dialer, a_round_waits_for_the_answer_to_a_hello, .init = setup)
+{
+    char a[32];
+    uv_timer_t late;
+
+    is_round = true;
+    serves = &slow_server_ops;
+    cr_assert_eq(dial(at(a, serve(0)), NULL, 300), 0);
+    uv_timer_init(&loop, &late);
+    uv_timer_start(&late, answer, 900, 0);
+    run();
+    cr_expect(won == 1 && failed == 0, "%s", failure.text);
+}
+
+Test(dialer, an_ipv6_address_is_told_in_brackets, .init = setup)
+{
+    uint16_t port;
+    int shut = hold_port(-1, &port);
+    char a[32], want[32];
+
+    snprintf(a, sizeof(a), "::1:%u", port);
+    snprintf(want, sizeof(want), "[::1]:%u", port);
+    cr_assert_eq(dial(a, NULL, 200), 0);
+    run();
+    cr_expect(failed == 1 && strstr(failure.text, want) != NULL, "%s", failure.text);
+    close(shut);
 }
 
 Test(dialer, closed_early_it_says_nothing, .init = setup)

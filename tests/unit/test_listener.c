@@ -314,3 +314,76 @@ Test(listener, out_of_descriptors_it_waits_and_goes_on, .init = setup)
     cr_expect_eq(closed, 1);
     close(fd);
 }
+
+static struct err ours, theirs;
+
+static void on_late(struct conn *c, const struct err *why, void *arg)
+{
+    (void)c;
+    *(struct err *)arg = *why;
+}
+
+static void on_theirs(struct conn *c, const struct err *why, void *arg)
+{
+    (void)c;
+    (void)arg;
+    theirs = *why;
+}
+
+static const struct conn_ops late_ops = {hello, on_msg, NULL, on_late};
+static const struct conn_ops turning_ops = {on_up, on_msg, NULL, on_theirs};
+
+/* Who has come in keeps its connection, who has said nothing loses it, who comes later is told why. */
+Test(listener, turns_away_who_comes_late, .init = setup)
+{
+    struct listener *l = NULL, *none = NULL;
+    struct listener_conf conf = {.ctx = ctx, .ops = &turning_ops, .arg = &l};
+    struct conn *early;
+    int silent;
+
+    cr_assert_eq(listener_open(&loop, &conf, &l, NULL), 0);
+    early = conn_new(&loop, call_from("127.0.0.1", listener_port(l)), false, ctx, &client_ops, &none);
+    silent = call_from("127.0.0.2", listener_port(l));
+    while (conn_stats(early).bytes_in < 600)
+        uv_run(&loop, UV_RUN_ONCE);
+    for (int i = 0; i < 20; i++)
+        uv_run(&loop, UV_RUN_NOWAIT);
+    listener_turn_away(l);
+    listener_turn_away(l);
+    for (int i = 0; i < 20; i++)
+        uv_run(&loop, UV_RUN_NOWAIT);
+    cr_expect(is_hung_up(silent));
+    cr_expect_eq(closed, 0, "the early one is still there");
+    theirs.code = 0;
+    (void)conn_new(&loop, call_from("127.0.0.3", listener_port(l)), false, ctx, &late_ops, &ours);
+    while (ours.code == 0 || theirs.code == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    cr_expect_eq(ours.code, -ESHUTDOWN, "%s", ours.text);
+    cr_expect(strstr(ours.text, "says that the run has begun, or is over") != NULL, "%s", ours.text);
+    cr_expect_eq(theirs.code, -ESHUTDOWN, "%s", theirs.text);
+    cr_expect(strncmp(theirs.text, "127.0.0.3:", 10) == 0, "%s", theirs.text);
+    cr_expect_eq(closed, 0, "the early one is still there");
+    conn_finish(early);
+    listener_close(l);
+    finish();
+    close(silent);
+}
+
+/* Strangers that come too late have the limits of all others. */
+Test(listener, who_is_turned_away_and_stays_is_hung_up_on, .init = setup)
+{
+    struct listener *l = NULL;
+    int fd[PREAUTH_CONNS_PER_ADDR + 1];
+
+    cr_assert_eq(open_on(&l, NULL, 0, 0, NULL), 0);
+    listener_turn_away(l);
+    for (int i = 0; i <= PREAUTH_CONNS_PER_ADDR; i++)
+        fd[i] = call_from("127.0.0.2", listener_port(l));
+    while (closed == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    cr_expect(is_hung_up(fd[0]));
+    listener_close(l);
+    finish();
+    for (int i = 0; i <= PREAUTH_CONNS_PER_ADDR; i++)
+        close(fd[i]);
+}
