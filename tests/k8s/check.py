@@ -79,6 +79,7 @@ def job_needs(job, services):
     nodes = [word for word in words if word.startswith("--nodes=")]
     secret = [word.partition("=")[2] for word in words if word.startswith("--secret-file=")]
     mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0].get("volumeMounts", [])}
+    names = [container["name"] for container in pod["containers"]]
     volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
     yield spec.get("completionMode") == "Indexed", "completionMode has to be Indexed"
     yield spec["completions"] == spec["parallelism"], "all pods have to run at once: parallelism is completions"
@@ -87,6 +88,16 @@ def job_needs(job, services):
     yield pod.get("subdomain") == name, "subdomain has to be the Job's name, as the Service's is"
     yield pod["restartPolicy"] == "Never", "a container that is started again would be turned away"
     yield any(is_its_service(service, name) for service in services), "there is no headless Service for it"
+    for rule in spec.get("podFailurePolicy", {}).get("rules", []):
+        codes = rule.get("onExitCodes", {})
+        values, ends = codes.get("values", []), {69, 143}
+        yield values == sorted(set(values)), "the API server wants exit codes in order, each once"
+        yield codes.get("operator") != "In" or 0 not in values, "the API server refuses 0 among exit codes to look for"
+        yield codes.get("containerName", "main") in names, "podFailurePolicy is of a container that is not there"
+        if rule["action"] == "Ignore" and codes.get("operator") == "In":
+            yield ends <= set(values), "pods of a run that lost one end with 69, of one whose pod 0 was evicted with 143"
+        if rule["action"] == "FailJob" and codes.get("operator") == "NotIn":
+            yield ends | {0} <= set(values), "69 and 143 are to begin anew"
     for path in secret:
         at = [volume for volume, folder in mounts.items() if path.startswith(folder + "/")]
         mounted = [volumes[volume]["secret"] for volume in at if "secret" in volumes.get(volume, {})]
