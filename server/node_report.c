@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_report.c - who waits in which barrier, for people: when the launcher asks, and unasked when a barrier lasts */
+/* node_report.c - who waits in which barrier, for people: when the launcher asks, and unasked when a barrier lasts; and
+ * who is alone without knowing
+ */
 #include <stdlib.h>
 #include "common/io/log.h"
+#include "server/mpi_seen.h"
 #include "server/node_priv.h"
 
 #define BARRIERS_TOLD_MAX 16 /* in one report */
@@ -66,10 +69,36 @@ static void on_tick(uv_timer_t *h)
         barriers_tick(j->barriers, TICKS, tell_slow, j);
 }
 
+/* A script, or a program that loads MPI late, is not seen to need PMIx before it runs (pmix_want.c), and its ranks say
+ * nothing to us. Rank 0 stands for all. False: there is no more to look for. */
+static bool look_for_alone(const struct node_job *j)
+{
+    const struct task *t = node_task_of_rank(j, 0);
+    bool silent = t != NULL && t->state != TASK_ENDED && HASH_COUNT(t->conns) == 1 && t->conns->heard == 0;
+
+    if (!silent || j->pmix != NULL || j->job->size == 1)
+        return false;
+    if (t->state == TASK_NEW || !mpi_is_alone("/proc", t->pid))
+        return true;
+    log_warn("rank 0 has Open MPI without PMIx, and so each of the %u ranks is a job of its own: should they be one, "
+             "give --pmix=yes",
+             j->job->size);
+    return false;
+}
+
+static void on_early_tick(uv_timer_t *h)
+{
+    const struct node_job *j = h->data;
+
+    if (!j->closing && !look_for_alone(j))
+        uv_timer_start(h, on_tick, uv_timer_get_repeat(h), uv_timer_get_repeat(h));
+    on_tick(h);
+}
+
 void node_slow_watch(struct node_job *j)
 {
     uint64_t quarter = (j->job->barrier_warn_ms + TICKS - 1) / TICKS;
 
     if (quarter > 0)
-        uv_timer_start(&j->slow, on_tick, quarter, quarter);
+        uv_timer_start(&j->slow, on_early_tick, quarter, quarter);
 }

@@ -62,6 +62,17 @@ expect_output() {
     expect_output "hello from 2 ranks"
 }
 
+@test "a script that was not told: who runs alone is seen, and what to do" {
+    start_pmi run -H 'h[0-1]' --barrier-warn=2s sh -c '"$0" sleep; exit' "$ompi"
+    wait_until 60 says run.err 'h0: rank 0 has Open MPI without PMIx, .* each of the 2 ranks is a job .* --pmix=yes'
+    signal_on login TERM "$(launcher)"
+    wait_pmi run
+    expect_status 143
+    on h0 sh -c 'rm -rf /tmp/ompi.*' # nobody removes those of one that was alone and killed
+    on h1 sh -c 'rm -rf /tmp/ompi.*'
+    leftovers 5
+}
+
 @test "a program that has MPI by way of a library of its own is known for one" {
     run_pmi -n 2 "$build/tests/progs/ompi_by_lib"
     expect_output "hello from 2 ranks"
