@@ -50,6 +50,7 @@ static const struct {
     {MSG_WANT, "want"},
     {MSG_BACK, "back"},
     {MSG_LOGIN_FAILED, "login-failed"},
+    {MSG_PMIX_EVENT, "pmix-event"},
     {MSG_WELCOME, "welcome"},
     {MSG_REFUSED, "refused"},
     {MSG_PLACE, "place"},
@@ -74,6 +75,7 @@ static const struct {
     {MSG_PMIX_GET, "pmix-get"},
     {MSG_STATUS, "status"},
     {MSG_SHARE, "share"},
+    {MSG_PMIX_NOTIFY, "pmix-notify"},
     {MSG_PING, "ping"},
     {MSG_PONG, "pong"},
 };

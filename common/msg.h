@@ -49,6 +49,7 @@ enum msg_type {
     MSG_WANT,
     MSG_BACK,
     MSG_LOGIN_FAILED,
+    MSG_PMIX_EVENT,
     /* down */
     MSG_WELCOME = 64,
     MSG_REFUSED,
@@ -74,6 +75,7 @@ enum msg_type {
     MSG_PMIX_GET,
     MSG_STATUS,
     MSG_SHARE,
+    MSG_PMIX_NOTIFY,
     /* both, on one edge */
     MSG_PING = 128,
     MSG_PONG,

@@ -17,7 +17,7 @@ bool fault_is_awaited(unsigned type)
         return false;
     default:
         return (type >= MSG_READY && type <= MSG_PMIX_CAME) || (type >= MSG_JOB && type <= MSG_CHECK) ||
-               (type >= MSG_PMIX_RELEASE && type <= MSG_PMIX_GET);
+               (type >= MSG_PMIX_RELEASE && type <= MSG_PMIX_GET) || type == MSG_PMIX_EVENT || type == MSG_PMIX_NOTIFY;
     }
 }
 

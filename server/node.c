@@ -338,6 +338,8 @@ static int about_job(struct node *n, unsigned type, const struct msg_in *m, stru
         return node_check(j, m, err);
     case MSG_BROKEN:
         return node_barriers_broken(j, m, err);
+    case MSG_PMIX_NOTIFY:
+        return node_pmix_notified(j, m, err);
     case MSG_ASK:
         node_report(j);
         break;

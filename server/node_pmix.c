@@ -88,7 +88,15 @@ static void on_up(struct pmix_up *u, void *arg)
     case PMIX_UP_FENCE:
     case PMIX_UP_CONNECT:
     case PMIX_UP_DISCONNECT:
+    case PMIX_UP_GROUP:
+    case PMIX_UP_UNGROUP:
         node_pmix_enter(p, u);
+        break;
+    case PMIX_UP_EVENT:
+        node_pmix_event(p, u);
+        break;
+    case PMIX_UP_QUERY:
+        node_pmix_query(p, u);
         break;
     case PMIX_UP_GOT:
         node_pmix_got(p, u);

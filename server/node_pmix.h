@@ -29,7 +29,8 @@ struct node_pmix {
     struct pmix_fences *fences;
     struct pmix_up *asked; /* wait for an answer from the root, by their tickets */
     uint32_t asked_count, next_req;
-    uv_timer_t late; /* until what was begun last is there */
+    uint64_t contexts; /* at the root: the number that a group has got last */
+    uv_timer_t late;   /* until what was begun last is there */
     unsigned handles;
     bool broken; /* --keep-going, and a rank is lost: no collective can be complete */
     bool ending;
@@ -63,6 +64,7 @@ void node_pmix_fence_from_child(struct node *n, uint32_t place, struct span body
 void node_pmix_release_from_parent(struct node *n, struct span body);
 int node_pmix_answer(struct node *n, const struct msg_in *m, struct err *err);
 int node_pmix_get(struct node *n, const struct msg_in *m, struct err *err);
+int node_pmix_notified(struct node_job *j, const struct msg_in *m, struct err *err);
 int node_pmix_spawned(struct node *n, const struct msg_in *m, struct err *err);
 
 /* What other files have for it. A job that was held back is ready, or cannot start: */
@@ -77,6 +79,8 @@ int node_find_places(struct node_job *j);
 void node_pmix_enter(struct node_pmix *p, struct pmix_up *u);
 void node_pmix_ask(struct node_pmix *p, struct pmix_up *u);
 void node_pmix_got(struct node_pmix *p, struct pmix_up *u);
+void node_pmix_event(struct node_pmix *p, struct pmix_up *u);
+void node_pmix_query(struct node_pmix *p, struct pmix_up *u);
 void node_pmix_give_up(struct node_pmix *p);
 void node_pmix_done(const struct node_pmix *p, struct pmix_up *u, int rc, struct span data);
 struct node_job *node_pmix_job(const struct node *n, const char *nspace);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_pmix_fence.c - fences, connects and disconnects over the tree: what ranks bring goes up merged, and to all
+/* node_pmix_fence.c - fences, connects, disconnects and groups over the tree: what ranks bring goes up merged, and to
+ * all
  */
 #include <stdlib.h>
+#include <string.h>
 #include "common/util.h"
 #include "server/node_pmix.h"
 #include "server/pmix_sig.h"
@@ -86,10 +88,9 @@ static int piece_read(const struct msg_in *m, struct piece *out, struct err *err
     return 0;
 }
 
-/* All of this subtree is in. */
-static void on_all_in(struct span sig, struct span data, void *arg)
+/* All of this subtree is in: on with it. */
+static void pass_on(struct node_pmix *p, struct span sig, struct span data)
 {
-    struct node_pmix *p = arg;
     struct node *n = p->node;
     bool more = true;
 
@@ -113,9 +114,37 @@ static void on_all_in(struct span sig, struct span data, void *arg)
     }
 }
 
+/* A group gets its number ahead of all else, where the last of its members is seen to be in: at the root. */
+static void on_all_in(struct span sig, struct span data, void *arg)
+{
+    struct node_pmix *p = arg;
+    struct buf whole = {0};
+
+    if (p->node->conf.place != 0 || *sig.p != PMIX_SIG_GROUP) {
+        pass_on(p, sig, data);
+        return;
+    }
+    p->contexts++;
+    if (buf_add(&whole, &p->contexts, sizeof(p->contexts)) < 0 || buf_add(&whole, data.p, data.n) < 0)
+        node_send_map(p->node, MSG_PMIX_FENCE, NULL, false); /* says that there is no memory */
+    else
+        pass_on(p, sig, buf_span(&whole));
+    buf_done(&whole);
+}
+
 static void on_over(void *entry, int rc, struct span data, void *arg)
 {
-    node_pmix_done(arg, entry, rc, data);
+    struct pmix_up *u = entry;
+
+    if (rc == 0 && u->kind == PMIX_UP_GROUP) {
+        if (data.n < sizeof(u->context)) {
+            rc = -EPROTO;
+        } else {
+            memcpy(&u->context, data.p, sizeof(u->context));
+            data = (struct span){data.p + sizeof(u->context), data.n - sizeof(u->context)};
+        }
+    }
+    node_pmix_done(arg, u, rc, data);
 }
 
 const struct pmix_fence_ops node_pmix_fence_ops = {.need = on_need, .up = on_all_in, .done = on_over};
@@ -216,11 +245,16 @@ static int members(const struct node_pmix *p, const struct pmix_up *u, struct pm
     return 0;
 }
 
-static enum pmix_sig_kind kind_of(const struct pmix_up *u)
+static int name_it(const struct pmix_up *u, struct pmix_member *v, struct buf *sig)
 {
-    return u->kind == PMIX_UP_FENCE     ? PMIX_SIG_FENCE
-           : u->kind == PMIX_UP_CONNECT ? PMIX_SIG_CONNECT
-                                        : PMIX_SIG_DISCONNECT;
+    enum pmix_sig_kind kind = u->kind == PMIX_UP_FENCE     ? PMIX_SIG_FENCE
+                              : u->kind == PMIX_UP_CONNECT ? PMIX_SIG_CONNECT
+                              : u->kind == PMIX_UP_GROUP   ? PMIX_SIG_GROUP
+                              : u->kind == PMIX_UP_UNGROUP ? PMIX_SIG_UNGROUP
+                                                           : PMIX_SIG_DISCONNECT;
+    int rc = pmix_sig_make(kind, v, u->count, sig);
+
+    return rc < 0 || u->name == NULL ? rc : pmix_sig_add_name(sig, u->name);
 }
 
 void node_pmix_enter(struct node_pmix *p, struct pmix_up *u)
@@ -230,7 +264,7 @@ void node_pmix_enter(struct node_pmix *p, struct pmix_up *u)
     int rc = v == NULL ? -ENOMEM : members(p, u, v);
 
     if (rc == 0)
-        rc = p->broken || p->ending ? -EIO : pmix_sig_make(kind_of(u), v, u->count, &sig);
+        rc = p->broken || p->ending ? -EIO : name_it(u, v, &sig);
     if (rc == 0)
         rc = pmix_fences_enter(p->fences, buf_span(&sig), buf_span(&u->data), u);
     if (rc == -E2BIG || rc == -ENOMEM || rc == -ENOSPC)

@@ -13,6 +13,7 @@
 #include "server/pmix_begin.h"
 #include "server/pmix_lib.h"
 #include "server/pmix_priv.h"
+#include "server/pmix_value.h"
 
 /* A call that blocks: done by `caller`, one after the other, then `done` on the loop. */
 struct call {
@@ -376,6 +377,28 @@ int pmix_host_env(struct pmix_host *h, const char *nspace, uint32_t rank, char *
 
     pmix_begin_name(p.nspace, nspace);
     return pmix_lib_rc(h->lib.setup_fork(&p, env));
+}
+
+static void told(pmix_status_t status, void *arg)
+{
+    (void)status;
+    (void)arg;
+}
+
+/* The library copies all that it is given. It is handed a function to call, as it would wait here without. */
+int pmix_host_notify(struct pmix_host *h, const struct pmix_id *source, int status, unsigned range, struct span pairs)
+{
+    pmix_proc_t p = {.rank = source->rank};
+    struct pmix_infos l = {0};
+    int rc = pmix_infos_unpack(&l, pairs);
+
+    pmix_begin_name(p.nspace, source->nspace);
+    if (rc == 0)
+        rc = pmix_lib_rc(h->lib.notify_event(status, &p, (pmix_data_range_t)range, l.v, l.count, told, NULL));
+    for (size_t i = 0; i < l.count; i++)
+        pmix_value_drop(&l.v[i].value);
+    pmix_infos_done(&l);
+    return rc;
 }
 
 void pmix_host_get(struct pmix_host *h, const char *nspace, uint32_t rank, uint64_t ticket)

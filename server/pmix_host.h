@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pmix_host.h - this process as the PMIx server of its node: libpmix, loaded at run time, behind calls of our own
  *
- * Nobody outside of pmix_host.c, pmix_up.c, pmix_value.c and pmix_lib.c knows a type of PMIx. The library has threads;
+ * Nobody outside of pmix_host.c, pmix_up*.c, pmix_value.c and pmix_lib.c knows a type of PMIx. The library has threads;
  * what it asks is copied there and comes to the loop's thread as a struct pmix_up. What blocks, as the library's begin
  * and end do, runs on a thread of ours. One server a process, since the library is that.
  */
@@ -31,7 +31,11 @@ enum pmix_up_kind {
     PMIX_UP_PUBLISH,    /* data: pairs without job and rank; once */
     PMIX_UP_LOOKUP,     /* data: keys likewise; wait, timeout */
     PMIX_UP_UNPUBLISH,  /* data: keys */
-    PMIX_UP_SPAWN       /* want */
+    PMIX_UP_SPAWN,      /* want */
+    PMIX_UP_GROUP,      /* member[] of the group `name`, data: what this node brings */
+    PMIX_UP_UNGROUP,    /* member[], name: it goes */
+    PMIX_UP_EVENT,      /* status, range, data: pairs of infos; own_job */
+    PMIX_UP_QUERY       /* answered by the names of all namespaces, with commas */
 };
 
 #define PMIX_UP_ALL UINT32_MAX /* as a rank: every one of the namespace */
@@ -50,9 +54,14 @@ struct pmix_up {
     size_t count;
     struct buf data;
     int rc, status;
-    bool once, wait;
-    uint32_t timeout; /* seconds; 0: none */
-    uint64_t ticket;  /* of pmix_host_get() */
+    bool once, wait, own_job;
+    bool partial;       /* of a collective: a member that this node had is gone, perhaps before it was in */
+    bool wants_context; /* a group: it is to get a number, */
+    uint64_t context;   /* which the receiver fills in */
+    char *name;         /* of a group */
+    unsigned range;     /* of an event; PMIx's number */
+    uint32_t timeout;   /* seconds; 0: none */
+    uint64_t ticket;    /* of pmix_host_get() */
     struct spawn_want want;
     void (*answer)(struct pmix_up *u, int rc, struct span data); /* NULL: nobody waits */
     void (*call)(void);
@@ -85,6 +94,9 @@ void pmix_host_remove(struct pmix_host *h, const char *nspace);
 int pmix_host_env(struct pmix_host *h, const char *nspace, uint32_t rank, char ***env);
 /* A local rank's keys, once it has committed them: they come as PMIX_UP_GOT with that ticket. */
 void pmix_host_get(struct pmix_host *h, const char *nspace, uint32_t rank, uint64_t ticket);
+/* An event of a rank on another node, for those of this node's ranks that have asked for such. 0 or a negative errno.
+ */
+int pmix_host_notify(struct pmix_host *h, const struct pmix_id *source, int status, unsigned range, struct span pairs);
 /* What was posted and has not come up yet comes now. */
 void pmix_host_drain(struct pmix_host *h);
 /* End the server, within PMIX_END_MS; nothing comes up any more. `closed` is called from the loop. Unless it is

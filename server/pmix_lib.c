@@ -40,6 +40,7 @@ int pmix_lib_open(struct pmix_lib *lib, struct err *err)
         {"PMIx_server_register_client", &lib->register_client},
         {"PMIx_server_setup_fork", &lib->setup_fork},
         {"PMIx_server_dmodex_request", &lib->dmodex_request},
+        {"PMIx_Notify_event", &lib->notify_event},
         {"PMIx_generate_regex", &lib->generate_regex},
         {"PMIx_generate_ppn", &lib->generate_ppn},
         {"PMIx_Error_string", &lib->error_string},

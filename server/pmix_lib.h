@@ -20,6 +20,8 @@ struct pmix_lib {
                                      void *arg);
     pmix_status_t (*setup_fork)(const pmix_proc_t *proc, char ***env);
     pmix_status_t (*dmodex_request)(const pmix_proc_t *proc, pmix_dmodex_response_fn_t cb, void *arg);
+    pmix_status_t (*notify_event)(pmix_status_t status, const pmix_proc_t *source, pmix_data_range_t range,
+                                  const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t cb, void *arg);
     pmix_status_t (*generate_regex)(const char *input, char **out);
     pmix_status_t (*generate_ppn)(const char *input, char **out);
     const char *(*error_string)(pmix_status_t status);

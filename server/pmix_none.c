@@ -59,6 +59,16 @@ void pmix_host_get(struct pmix_host *h, const char *nspace, uint32_t rank, uint6
     (void)ticket;
 }
 
+int pmix_host_notify(struct pmix_host *h, const struct pmix_id *source, int status, unsigned range, struct span pairs)
+{
+    (void)h;
+    (void)source;
+    (void)status;
+    (void)range;
+    (void)pairs;
+    return -ENOSYS;
+}
+
 void pmix_host_drain(struct pmix_host *h)
 {
     (void)h;

@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "common/limits.h"
 #include "common/num.h"
+
+static const char kinds[] = {PMIX_SIG_FENCE, PMIX_SIG_CONNECT, PMIX_SIG_DISCONNECT,
+                             PMIX_SIG_GROUP, PMIX_SIG_UNGROUP, 0};
 
 static int compare(const void *a, const void *b)
 {
@@ -56,6 +60,11 @@ int pmix_sig_make(enum pmix_sig_kind kind, struct pmix_member *v, size_t count, 
     return rc;
 }
 
+int pmix_sig_add_name(struct buf *sig, const char *name)
+{
+    return strlen(name) > PMIX_GROUP_NAME_MAX ? -EINVAL : buf_printf(sig, "/%s", name);
+}
+
 /* A number up to `stop`, which is taken off too. */
 static int take(struct span *s, char stop, uint32_t *out)
 {
@@ -79,8 +88,11 @@ int pmix_sig_next(struct span *sig, struct pmix_member *m)
     const char *comma;
     uint64_t v;
 
-    if (sig->n > 0 && (*sig->p == PMIX_SIG_FENCE || *sig->p == PMIX_SIG_CONNECT || *sig->p == PMIX_SIG_DISCONNECT))
-        *sig = (struct span){sig->p + 1, sig->n - 1};
+    if (sig->n > 0 && strchr(kinds, *sig->p) != NULL && *sig->p != '\0') {
+        const char *name = memchr(sig->p, '/', sig->n);
+
+        *sig = (struct span){sig->p + 1, name == NULL ? sig->n - 1 : (size_t)(name - sig->p) - 1};
+    }
     if (sig->n == 0)
         return 0;
     comma = memchr(sig->p, ',', sig->n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pmix_sig.h - the name of a PMIx collective: what it is and who takes part, in one spelling. Pure.
  *
- * "f0.*" is a fence of all of job 0, "c0.0-3,0.7-7,2.*" a connect of five of its ranks and all of job 2.
+ * "f0.*" is a fence of all of job 0, "c0.0-3,0.7-7,2.*" a connect of five of its ranks and all of job 2, "g0.1-2/me"
+ * what makes those two a group of that name.
  */
 #ifndef SERVER_PMIX_SIG_H
 #define SERVER_PMIX_SIG_H
@@ -12,7 +13,13 @@
 
 #define PMIX_SIG_ALL UINT32_MAX /* as `last`: the whole job, whatever its size */
 
-enum pmix_sig_kind { PMIX_SIG_FENCE = 'f', PMIX_SIG_CONNECT = 'c', PMIX_SIG_DISCONNECT = 'd' };
+enum pmix_sig_kind {
+    PMIX_SIG_FENCE = 'f',
+    PMIX_SIG_CONNECT = 'c',
+    PMIX_SIG_DISCONNECT = 'd',
+    PMIX_SIG_GROUP = 'g',  /* a group comes to be, */
+    PMIX_SIG_UNGROUP = 'u' /* and goes */
+};
 
 /* Ranks first to last of a job. */
 struct pmix_member {
@@ -21,6 +28,9 @@ struct pmix_member {
 
 /* Sorts `v` and joins what overlaps or adjoins; the text is added to `out`. 0, -EINVAL (nobody), -ENOMEM or -E2BIG. */
 int pmix_sig_make(enum pmix_sig_kind kind, struct pmix_member *v, size_t count, struct buf *out);
+
+/* Behind the members: what the group is called. 0, -EINVAL (longer than PMIX_GROUP_NAME_MAX), -ENOMEM or -E2BIG. */
+int pmix_sig_add_name(struct buf *sig, const char *name);
 
 /* Takes the first member off `sig`, which may be from a peer. 1, 0 (there is no more) or -EPROTO. */
 int pmix_sig_next(struct span *sig, struct pmix_member *m);

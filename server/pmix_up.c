@@ -21,6 +21,7 @@
 static void up_free(struct pmix_up *u)
 {
     free(u->who.nspace);
+    free(u->name);
     for (size_t i = 0; i < u->count; i++)
         free(u->member[i].nspace);
     free(u->member);
@@ -43,7 +44,7 @@ int pmix_up_copy_id(const pmix_proc_t *p, struct pmix_id *out)
     return out->nspace == NULL ? -ENOMEM : 0;
 }
 
-static struct pmix_up *up_new(enum pmix_up_kind kind, const pmix_proc_t *who)
+struct pmix_up *pmix_up_new(enum pmix_up_kind kind, const pmix_proc_t *who)
 {
     struct pmix_up *u = calloc(1, sizeof(*u));
 
@@ -57,7 +58,7 @@ static struct pmix_up *up_new(enum pmix_up_kind kind, const pmix_proc_t *who)
     return NULL;
 }
 
-static int copy_members(struct pmix_up *u, const pmix_proc_t *procs, size_t n)
+int pmix_up_members(struct pmix_up *u, const pmix_proc_t *procs, size_t n)
 {
     u->member = calloc(n + 1, sizeof(*u->member));
     if (u->member == NULL)
@@ -69,7 +70,7 @@ static int copy_members(struct pmix_up *u, const pmix_proc_t *procs, size_t n)
 }
 
 /* Post it, or say why not. */
-static pmix_status_t post(struct pmix_up *u, int rc)
+pmix_status_t pmix_up_post(struct pmix_up *u, int rc)
 {
     if (u == NULL)
         return PMIX_ERR_NOMEM;
@@ -89,7 +90,7 @@ static void answer_op(struct pmix_up *u, int rc, struct span data)
     ((pmix_op_cbfunc_t)u->call)(pmix_lib_status(rc), u->call_arg);
 }
 
-static void set_op(struct pmix_up *u, pmix_op_cbfunc_t cb, void *arg)
+void pmix_up_set_op(struct pmix_up *u, pmix_op_cbfunc_t cb, void *arg)
 {
     if (u == NULL)
         return;
@@ -165,13 +166,13 @@ static void answer_spawn(struct pmix_up *u, int rc, struct span data)
 static pmix_status_t up_connected2(const pmix_proc_t *who, void *object, pmix_info_t info[], size_t n,
                                    pmix_op_cbfunc_t cb, void *arg)
 {
-    struct pmix_up *u = up_new(PMIX_UP_CONNECTED, who);
+    struct pmix_up *u = pmix_up_new(PMIX_UP_CONNECTED, who);
 
     (void)object;
     (void)info;
     (void)n;
-    set_op(u, cb, arg);
-    return post(u, 0);
+    pmix_up_set_op(u, cb, arg);
+    return pmix_up_post(u, 0);
 }
 
 static pmix_status_t up_connected(const pmix_proc_t *who, void *object, pmix_op_cbfunc_t cb, void *arg)
@@ -181,25 +182,25 @@ static pmix_status_t up_connected(const pmix_proc_t *who, void *object, pmix_op_
 
 static pmix_status_t up_finalized(const pmix_proc_t *who, void *object, pmix_op_cbfunc_t cb, void *arg)
 {
-    struct pmix_up *u = up_new(PMIX_UP_FINALIZED, who);
+    struct pmix_up *u = pmix_up_new(PMIX_UP_FINALIZED, who);
 
     (void)object;
-    set_op(u, cb, arg);
-    return post(u, 0);
+    pmix_up_set_op(u, cb, arg);
+    return pmix_up_post(u, 0);
 }
 
 static pmix_status_t up_abort(const pmix_proc_t *who, void *object, int status, const char text[], pmix_proc_t procs[],
                               size_t n, pmix_op_cbfunc_t cb, void *arg)
 {
-    struct pmix_up *u = up_new(PMIX_UP_ABORT, who);
+    struct pmix_up *u = pmix_up_new(PMIX_UP_ABORT, who);
 
     (void)object;
     (void)procs; /* of a part of a job there is no use: it ends whole */
     (void)n;
-    set_op(u, cb, arg);
+    pmix_up_set_op(u, cb, arg);
     if (u != NULL)
         u->status = status;
-    return post(u, u == NULL || text == NULL ? 0 : buf_add_str(&u->data, text));
+    return pmix_up_post(u, u == NULL || text == NULL ? 0 : buf_add_str(&u->data, text));
 }
 
 /* --- the text that users are to see ----------------------------------------------------------------------------- */
@@ -216,43 +217,51 @@ static int add_text(struct buf *out, const pmix_value_t *v)
 static void up_log(const pmix_proc_t *who, const pmix_info_t data[], size_t n, const pmix_info_t directives[],
                    size_t ndirectives, pmix_op_cbfunc_t cb, void *arg)
 {
-    struct pmix_up *u = up_new(PMIX_UP_LOG, who);
+    struct pmix_up *u = pmix_up_new(PMIX_UP_LOG, who);
     int rc = 0;
 
     (void)directives;
     (void)ndirectives;
-    set_op(u, cb, arg);
+    pmix_up_set_op(u, cb, arg);
     for (size_t i = 0; u != NULL && rc == 0 && i < n; i++)
         rc = add_text(&u->data, &data[i].value);
-    (void)post(u, rc);
+    (void)pmix_up_post(u, rc);
 }
 
 /* --- collectives and keys --------------------------------------------------------------------------------------- */
 
+/* The library tells of one that has gone while it was awaited, and goes on without it. */
+void pmix_up_look_partial(struct pmix_up *u, const pmix_info_t info[], size_t n)
+{
+    const pmix_info_t *i = pmix_infos_find(info, n, PMIX_LOCAL_COLLECTIVE_STATUS);
+
+    u->partial = i != NULL && i->value.type == PMIX_STATUS && i->value.data.status != PMIX_SUCCESS;
+}
+
 static pmix_status_t up_fence(const pmix_proc_t procs[], size_t n, const pmix_info_t info[], size_t ninfo, char *data,
                               size_t size, pmix_modex_cbfunc_t cb, void *arg)
 {
-    struct pmix_up *u = up_new(PMIX_UP_FENCE, NULL);
-    int rc = u == NULL ? 0 : copy_members(u, procs, n);
+    struct pmix_up *u = pmix_up_new(PMIX_UP_FENCE, NULL);
+    int rc = u == NULL ? 0 : pmix_up_members(u, procs, n);
 
-    (void)info;
-    (void)ninfo;
     set_modex(u, cb, arg);
+    if (u != NULL)
+        pmix_up_look_partial(u, info, ninfo);
     if (rc == 0 && u != NULL && data != NULL && size > 0)
         rc = buf_add(&u->data, data, size);
-    return post(u, rc);
+    return pmix_up_post(u, rc);
 }
 
 static pmix_status_t up_get(const pmix_proc_t *whose, const pmix_info_t info[], size_t n, pmix_modex_cbfunc_t cb,
                             void *arg)
 {
-    struct pmix_up *u = up_new(PMIX_UP_GET, NULL);
-    int rc = u == NULL ? 0 : copy_members(u, whose, 1);
+    struct pmix_up *u = pmix_up_new(PMIX_UP_GET, NULL);
+    int rc = u == NULL ? 0 : pmix_up_members(u, whose, 1);
 
     set_modex(u, cb, arg);
     if (u != NULL)
         u->timeout = (uint32_t)pmix_infos_number(info, n, PMIX_TIMEOUT, 0);
-    return post(u, rc);
+    return pmix_up_post(u, rc);
 }
 
 void pmix_up_got(pmix_status_t status, char *data, size_t n, void *arg)
@@ -265,33 +274,30 @@ void pmix_up_got(pmix_status_t status, char *data, size_t n, void *arg)
     pmix_host_post(u);
 }
 
-static pmix_status_t meet(enum pmix_up_kind kind, const pmix_proc_t procs[], size_t n, pmix_op_cbfunc_t cb, void *arg)
+static pmix_status_t meet(struct pmix_up *u, const pmix_proc_t procs[], size_t n, const pmix_info_t info[],
+                          size_t ninfo, pmix_op_cbfunc_t cb, void *arg)
 {
-    struct pmix_up *u = up_new(kind, NULL);
-
-    set_op(u, cb, arg);
-    return post(u, u == NULL ? 0 : copy_members(u, procs, n));
+    pmix_up_set_op(u, cb, arg);
+    if (u != NULL)
+        pmix_up_look_partial(u, info, ninfo);
+    return pmix_up_post(u, u == NULL ? 0 : pmix_up_members(u, procs, n));
 }
 
 static pmix_status_t up_connect(const pmix_proc_t procs[], size_t n, const pmix_info_t info[], size_t ninfo,
                                 pmix_op_cbfunc_t cb, void *arg)
 {
-    (void)info;
-    (void)ninfo;
-    return meet(PMIX_UP_CONNECT, procs, n, cb, arg);
+    return meet(pmix_up_new(PMIX_UP_CONNECT, NULL), procs, n, info, ninfo, cb, arg);
 }
 
 static pmix_status_t up_disconnect(const pmix_proc_t procs[], size_t n, const pmix_info_t info[], size_t ninfo,
                                    pmix_op_cbfunc_t cb, void *arg)
 {
-    (void)info;
-    (void)ninfo;
-    return meet(PMIX_UP_DISCONNECT, procs, n, cb, arg);
+    return meet(pmix_up_new(PMIX_UP_DISCONNECT, NULL), procs, n, info, ninfo, cb, arg);
 }
 
 /* --- publish, lookup, unpublish --------------------------------------------------------------------------------- */
 
-static int add_pair(struct buf *out, const char *key, size_t key_max, const pmix_value_t *v)
+int pmix_up_pair(struct buf *out, const char *key, size_t key_max, const pmix_value_t *v)
 {
     struct buf bytes = {0};
     struct pmix_pair p = {.key = {key, strnlen(key, key_max)}};
@@ -307,25 +313,25 @@ static int add_pair(struct buf *out, const char *key, size_t key_max, const pmix
 static pmix_status_t up_publish(const pmix_proc_t *who, const pmix_info_t info[], size_t n, pmix_op_cbfunc_t cb,
                                 void *arg)
 {
-    struct pmix_up *u = up_new(PMIX_UP_PUBLISH, who);
+    struct pmix_up *u = pmix_up_new(PMIX_UP_PUBLISH, who);
     int rc = 0;
 
-    set_op(u, cb, arg);
+    pmix_up_set_op(u, cb, arg);
     if (u != NULL)
         u->once = pmix_infos_number(info, n, PMIX_PERSISTENCE, PMIX_PERSIST_SESSION) == PMIX_PERSIST_FIRST_READ;
     for (size_t i = 0; u != NULL && rc == 0 && i < n; i++)
         if (strncmp(info[i].key, "pmix.", 5) != 0) /* those say how, not what */
-            rc = add_pair(&u->data, info[i].key, sizeof(info[i].key), &info[i].value);
-    return post(u, rc);
+            rc = pmix_up_pair(&u->data, info[i].key, sizeof(info[i].key), &info[i].value);
+    return pmix_up_post(u, rc);
 }
 
 static struct pmix_up *about_keys(enum pmix_up_kind kind, const pmix_proc_t *who, char **keys, int *rc)
 {
-    struct pmix_up *u = up_new(kind, who);
+    struct pmix_up *u = pmix_up_new(kind, who);
 
     *rc = 0;
     for (size_t i = 0; u != NULL && *rc == 0 && keys != NULL && keys[i] != NULL; i++)
-        *rc = add_pair(&u->data, keys[i], PMIX_MAX_KEYLEN, NULL);
+        *rc = pmix_up_pair(&u->data, keys[i], PMIX_MAX_KEYLEN, NULL);
     return u;
 }
 
@@ -342,7 +348,7 @@ static pmix_status_t up_lookup(const pmix_proc_t *who, char **keys, const pmix_i
     u->call_arg = arg;
     u->wait = pmix_infos_find(info, n, PMIX_WAIT) != NULL; /* a number of keys, 0 for all: we wait for all */
     u->timeout = (uint32_t)pmix_infos_number(info, n, PMIX_TIMEOUT, 0);
-    return post(u, rc);
+    return pmix_up_post(u, rc);
 }
 
 static pmix_status_t up_unpublish(const pmix_proc_t *who, char **keys, const pmix_info_t info[], size_t n,
@@ -353,8 +359,8 @@ static pmix_status_t up_unpublish(const pmix_proc_t *who, char **keys, const pmi
 
     (void)info;
     (void)n;
-    set_op(u, cb, arg);
-    return post(u, rc);
+    pmix_up_set_op(u, cb, arg);
+    return pmix_up_post(u, rc);
 }
 
 /* --- spawn ------------------------------------------------------------------------------------------------------ */
@@ -405,7 +411,7 @@ static int copy_app(struct spawn_cmd *c, const pmix_app_t *a)
 static pmix_status_t up_spawn(const pmix_proc_t *who, const pmix_info_t info[], size_t ninfo, const pmix_app_t apps[],
                               size_t n, pmix_spawn_cbfunc_t cb, void *arg)
 {
-    struct pmix_up *u = up_new(PMIX_UP_SPAWN, who);
+    struct pmix_up *u = pmix_up_new(PMIX_UP_SPAWN, who);
     int rc = 0;
 
     (void)info;
@@ -422,34 +428,7 @@ static pmix_status_t up_spawn(const pmix_proc_t *who, const pmix_info_t info[], 
         u->want.count++;
         rc = copy_app(&u->want.cmd[i], &apps[i]);
     }
-    return post(u, rc);
-}
-
-/* --- events: nobody sends any, but who registers for them is content -------------------------------------------- */
-
-static pmix_status_t up_register(pmix_status_t *codes, size_t ncodes, const pmix_info_t info[], size_t n,
-                                 pmix_op_cbfunc_t cb, void *arg)
-{
-    (void)codes;
-    (void)ncodes;
-    (void)info;
-    (void)n;
-    (void)cb;
-    (void)arg;
-    return PMIX_OPERATION_SUCCEEDED;
-}
-
-static pmix_status_t up_deregister(pmix_status_t *codes, size_t ncodes, pmix_op_cbfunc_t cb, void *arg)
-{
-    return up_register(codes, ncodes, NULL, 0, cb, arg);
-}
-
-static pmix_status_t up_notify(pmix_status_t code, const pmix_proc_t *source, pmix_data_range_t range,
-                               pmix_info_t info[], size_t n, pmix_op_cbfunc_t cb, void *arg)
-{
-    (void)source;
-    (void)range;
-    return up_register(&code, 1, info, n, cb, arg);
+    return pmix_up_post(u, rc);
 }
 
 union pmix_module pmix_up_module = {
@@ -464,9 +443,11 @@ union pmix_module pmix_up_module = {
           .spawn = up_spawn,
           .connect = up_connect,
           .disconnect = up_disconnect,
-          .register_events = up_register,
-          .deregister_events = up_deregister,
-          .notify_event = up_notify,
+          .register_events = pmix_up_register,
+          .deregister_events = pmix_up_deregister,
+          .notify_event = pmix_up_notify,
+          .query = pmix_up_query,
+          .group = pmix_up_group,
           .log = up_log,
           .client_connected2 = up_connected2},
 };

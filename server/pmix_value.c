@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/limits.h"
 #include "common/util.h"
+#include "server/pmix_pair.h"
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
 
@@ -34,6 +36,8 @@ static const struct {
     {PMIX_TIMEVAL, sizeof(struct timeval)},
     {PMIX_STATUS, sizeof(pmix_status_t)},
     {PMIX_PROC_RANK, sizeof(pmix_rank_t)},
+    {PMIX_PERSIST, 1},
+    {PMIX_DATA_RANGE, 1},
 };
 
 static size_t plain_size(pmix_data_type_t type)
@@ -56,6 +60,31 @@ static int pack(pmix_data_type_t type, const void *p, size_t n, struct buf *out)
     return 0;
 }
 
+/* An element of an array. */
+static size_t item_size(pmix_data_type_t type)
+{
+    return type == PMIX_PROC ? sizeof(pmix_proc_t) : plain_size(type);
+}
+
+/* The type of the elements, then these. */
+static int pack_array(const pmix_data_array_t *a, struct buf *out)
+{
+    pmix_data_type_t type = PMIX_DATA_ARRAY;
+    size_t size = a == NULL ? 0 : item_size(a->type);
+    int rc;
+
+    if (size == 0 || a->size > PMIX_BLOB_MAX / size || (a->size > 0 && a->array == NULL))
+        return -ENOSYS;
+    rc = buf_reserve(out, sizeof(type) + sizeof(a->type) + size * a->size);
+    if (rc < 0)
+        return rc;
+    (void)buf_add(out, &type, sizeof(type));
+    (void)buf_add(out, &a->type, sizeof(a->type));
+    if (a->size > 0)
+        (void)buf_add(out, a->array, size * a->size);
+    return 0;
+}
+
 int pmix_value_pack(const pmix_value_t *v, struct buf *out)
 {
     size_t n = plain_size(v->type);
@@ -66,7 +95,52 @@ int pmix_value_pack(const pmix_value_t *v, struct buf *out)
         return pack(v->type, v->data.string, strlen(v->data.string), out);
     if (v->type == PMIX_BYTE_OBJECT)
         return pack(v->type, v->data.bo.bytes, v->data.bo.size, out);
+    if (v->type == PMIX_PROC && v->data.proc != NULL)
+        return pack(v->type, v->data.proc, sizeof(*v->data.proc), out);
+    if (v->type == PMIX_DATA_ARRAY)
+        return pack_array(v->data.darray, out);
     return -ENOSYS;
+}
+
+static void *copy(struct span bytes)
+{
+    void *p = malloc(bytes.n + 1);
+
+    if (p != NULL)
+        memcpy(p, bytes.p, bytes.n);
+    return p;
+}
+
+static int unpack_array(struct span bytes, pmix_value_t *v)
+{
+    pmix_data_array_t *a;
+    pmix_data_type_t type;
+    size_t size;
+
+    if (bytes.n < sizeof(type))
+        return -EPROTO;
+    memcpy(&type, bytes.p, sizeof(type));
+    bytes = (struct span){bytes.p + sizeof(type), bytes.n - sizeof(type)};
+    size = item_size(type);
+    if (size == 0 || bytes.n % size != 0)
+        return -EPROTO;
+    a = calloc(1, sizeof(*a));
+    if (a == NULL || (a->array = copy(bytes)) == NULL) {
+        free(a);
+        return -ENOMEM;
+    }
+    a->type = type;
+    a->size = bytes.n / size;
+    v->data.darray = a;
+    return 0;
+}
+
+static int unpack_proc(struct span bytes, pmix_value_t *v)
+{
+    if (bytes.n != sizeof(*v->data.proc))
+        return -EPROTO;
+    v->data.proc = copy(bytes);
+    return v->data.proc == NULL ? -ENOMEM : 0;
 }
 
 int pmix_value_unpack(struct span bytes, pmix_value_t *v)
@@ -92,7 +166,9 @@ int pmix_value_unpack(struct span bytes, pmix_value_t *v)
         v->data.bo.bytes = (char *)(uintptr_t)bytes.p; /* it is only read */
         v->data.bo.size = bytes.n;
     } else {
-        return -EPROTO;
+        int rc = type == PMIX_PROC ? unpack_proc(bytes, v) : type == PMIX_DATA_ARRAY ? unpack_array(bytes, v) : -EPROTO;
+        if (rc < 0)
+            return rc;
     }
     v->type = type;
     return 0;
@@ -102,6 +178,12 @@ void pmix_value_drop(pmix_value_t *v)
 {
     if (v->type == PMIX_STRING)
         free(v->data.string);
+    else if (v->type == PMIX_PROC)
+        free(v->data.proc);
+    else if (v->type == PMIX_DATA_ARRAY) {
+        free(v->data.darray->array);
+        free(v->data.darray);
+    }
     v->type = PMIX_UNDEF;
 }
 
@@ -167,6 +249,30 @@ void pmix_infos_rank(struct pmix_infos *l, const char *key, pmix_rank_t value)
 
     if (v != NULL)
         v->data.rank = value;
+}
+
+int pmix_infos_unpack(struct pmix_infos *l, struct span pairs)
+{
+    struct pmix_pair p;
+    pmix_value_t v, *to;
+    char key[PMIX_MAX_KEYLEN + 1] = "";
+    int rc;
+
+    while ((rc = pmix_pair_next(&pairs, &p)) == 1) {
+        if (p.key.n >= sizeof(key))
+            return -EPROTO;
+        memcpy(key, p.key.p, p.key.n);
+        key[p.key.n] = '\0';
+        if ((rc = pmix_value_unpack(p.value, &v)) < 0)
+            return rc;
+        to = add(l, key, v.type);
+        if (to == NULL) {
+            pmix_value_drop(&v);
+            return -ENOMEM;
+        }
+        *to = v;
+    }
+    return rc;
 }
 
 void pmix_infos_done(struct pmix_infos *l)

@@ -8,7 +8,8 @@
 
 /* A value as bytes for nodes that run the same library, and back. -ENOSYS: of a type that is no plain one. */
 int pmix_value_pack(const pmix_value_t *v, struct buf *out);
-/* `v` points into `bytes`, but for a text, which it gets a fresh copy of. -EPROTO, -ENOMEM. */
+/* `v` points into `bytes`, but for a text, a name of a process and an array, which it gets a fresh copy of. -EPROTO,
+ * -ENOMEM. */
 int pmix_value_unpack(struct span bytes, pmix_value_t *v);
 void pmix_value_drop(pmix_value_t *v);
 
@@ -24,6 +25,8 @@ void pmix_infos_u32(struct pmix_infos *l, const char *key, uint32_t value);
 void pmix_infos_bool(struct pmix_infos *l, const char *key, bool value);
 void pmix_infos_proc(struct pmix_infos *l, const char *key, pmix_proc_t *value);
 void pmix_infos_rank(struct pmix_infos *l, const char *key, pmix_rank_t value);
+/* Pairs of a peer's, added; each value is to be dropped. 0, -EPROTO or -ENOMEM, also amidst. */
+int pmix_infos_unpack(struct pmix_infos *l, struct span pairs);
 void pmix_infos_done(struct pmix_infos *l);
 
 /* Of an array from the library: a flag that is given, and not false; a number, or `missing`. */

@@ -340,6 +340,8 @@ static int up(struct root *r, unsigned type, const struct msg_in *m, struct err 
         return root_pmix_ask(r, m, err);
     case MSG_PMIX_GOT:
         return root_pmix_got(r, m, err);
+    case MSG_PMIX_EVENT:
+        return root_pmix_event(r, m, err);
     case MSG_FAULT:
         root_fault(r, m);
         return 0;

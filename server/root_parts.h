@@ -84,6 +84,7 @@ void root_blame_rank(struct root_job *j, uint32_t rank, enum blame_kind kind, in
 struct pmix_store *root_pmix_store(struct root *r);
 int root_pmix_ask(struct root *r, const struct msg_in *m, struct err *err);
 int root_pmix_got(struct root *r, const struct msg_in *m, struct err *err);
+int root_pmix_event(struct root *r, const struct msg_in *m, struct err *err);
 void root_pmix_came(struct root_job *j);
 /* Exits: has one of them never begun PMIx? */
 void root_pmix_exited(struct root_job *j, const struct msg_in *m);

@@ -83,6 +83,38 @@ int root_pmix_got(struct root *r, const struct msg_in *m, struct err *err)
     return 0;
 }
 
+/* --- events ----------------------------------------------------------------------------------------------------- */
+
+/* What one node says of it all are told; that node knows. */
+int root_pmix_event(struct root *r, const struct msg_in *m, struct err *err)
+{
+    uint64_t job, from, rank, range;
+    struct msg_out *out;
+    struct span data;
+    bool own_job;
+    int64_t code;
+    int rc;
+
+    if ((rc = msg_get_u64(m, "job", 0, UINT32_MAX, &job, err)) < 0 ||
+        (rc = msg_get_u64(m, "from", 0, r->first->job->places - 1, &from, err)) < 0 ||
+        (rc = msg_get_u64(m, "rank", 0, UINT32_MAX, &rank, err)) < 0 || (rc = msg_get_i64(m, "code", &code, err)) < 0 ||
+        (rc = msg_get_u64(m, "range", 0, UINT8_MAX, &range, err)) < 0 ||
+        (rc = msg_get_bool(m, "own_job", &own_job, err)) < 0 || (rc = msg_get_bin(m, "data", &data, err)) < 0)
+        return rc;
+    out = msg_out_new();
+    if (out != NULL) {
+        msg_put_u64(out, "job", job);
+        msg_put_u64(out, "from", from);
+        msg_put_u64(out, "rank", rank);
+        msg_put_i64(out, "code", code);
+        msg_put_u64(out, "range", range);
+        msg_put_bool(out, "own_job", own_job);
+        msg_put_bin(out, "data", data);
+    }
+    root_send_map(r, MSG_PMIX_NOTIFY, out, false);
+    return 0;
+}
+
 /* --- what is published ------------------------------------------------------------------------------------------ */
 
 static void expire(struct root *r);

@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <string.h>
+#include "common/limits.h"
 #include "common/util.h"
 
 TestSuite(pmix_sig, .timeout = 5);
@@ -68,4 +70,26 @@ Test(pmix_sig, rubbish)
         }
         cr_expect(rc == -EPROTO || (rc == 0 && i == ARRAY_SIZE(bad) - 1), "%s: %d", bad[i], rc);
     }
+}
+
+Test(pmix_sig, a_group_has_a_name_behind_its_members_whatever_is_in_it)
+{
+    struct pmix_member v[] = {{1, 2, 2}, {0, 0, PMIX_SIG_ALL}}, m;
+    char longest[PMIX_GROUP_NAME_MAX + 2];
+    struct buf b = {0};
+    struct span s;
+
+    cr_assert_eq(pmix_sig_make(PMIX_SIG_GROUP, v, ARRAY_SIZE(v), &b), 0);
+    cr_assert_eq(pmix_sig_add_name(&b, "a/b,7.7-7"), 0);
+    cr_expect_str_eq(buf_str(&b), "g0.*,1.2-2/a/b,7.7-7");
+    s = buf_span(&b);
+    cr_assert_eq(pmix_sig_next(&s, &m), 1);
+    cr_expect(m.job == 0 && m.last == PMIX_SIG_ALL);
+    cr_assert_eq(pmix_sig_next(&s, &m), 1);
+    cr_expect(m.job == 1 && m.first == 2 && m.last == 2);
+    cr_expect_eq(pmix_sig_next(&s, &m), 0);
+    memset(longest, 'x', sizeof(longest));
+    longest[sizeof(longest) - 1] = '\0';
+    cr_expect_eq(pmix_sig_add_name(&b, longest), -EINVAL);
+    buf_done(&b);
 }
