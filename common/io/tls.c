@@ -14,6 +14,7 @@
 
 #define HASH_BYTES KEYPAIR_HASH
 #define RECORD_MAX 16384
+#define STACK_USED 65536 /* more than is used below us by whatever has to do with keys */
 #define RECORD_EXTRA 64 /* header, tag and content type of a record, generously */
 
 static const unsigned char psk_suite[2] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
@@ -196,6 +197,16 @@ static struct tls_ctx *ctx_alloc(bool is_psk, struct err *err)
     return NULL;
 }
 
+/* Copies of a key are left where functions that had it kept their variables, and where registers were saved: by the dynamic
+ * linker when it looked up a function, or for a signal. Done as soon as a key is in its place, since larger frames may come
+ * to lie around such copies later, and again when it is wiped. */
+static __attribute__((noinline)) void wipe_stack(void)
+{
+    uint8_t below[STACK_USED];
+
+    tls_wipe(below, sizeof(below));
+}
+
 int tls_ctx_new_cert(struct tls_ctx **out, const char *pin, struct err *err)
 {
     struct tls_ctx *ctx;
@@ -214,6 +225,7 @@ int tls_ctx_new_cert(struct tls_ctx **out, const char *pin, struct err *err)
         tls_ctx_unref(ctx);
     else
         *out = ctx;
+    wipe_stack();
     return rc;
 }
 
@@ -235,6 +247,7 @@ int tls_ctx_new_psk(struct tls_ctx **out, const uint8_t *key, size_t len, struct
     SSL_CTX_set_psk_use_session_callback(ctx->ssl_ctx, on_psk_use);
     SSL_CTX_set_psk_find_session_callback(ctx->ssl_ctx, on_psk_find);
     *out = ctx;
+    wipe_stack();
     return 0;
 }
 
@@ -260,6 +273,7 @@ void tls_ctx_forget(struct tls_ctx *ctx)
     ctx->forgotten = true;
     tls_wipe(ctx->psk, sizeof(ctx->psk));
     keypair_done(&ctx->pair);
+    wipe_stack();
 }
 
 const char *tls_ctx_key(const struct tls_ctx *ctx)
@@ -456,6 +470,7 @@ void tls_random(void *out, size_t len)
     assert(len <= INT32_MAX);
     if (RAND_priv_bytes(out, (int)len) != 1)
         abort();
+    wipe_stack();
 }
 
 void tls_wipe(void *p, size_t len)

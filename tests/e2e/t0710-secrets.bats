@@ -3,6 +3,7 @@
 # anybody could read, with whatever bootstrap; nor in a core dump; nor can a task look for them there. What lets one into a run
 # is there no longer than somebody is awaited.
 load helpers
+load pods
 
 watch=$BATS_TEST_DIRNAME/watch.py
 
@@ -22,6 +23,7 @@ teardown() {
     [ -n "${BATS_TEST_COMPLETED:-}" ] || [ -z "${watcher:-}" ] || kill "$watcher" 2>/dev/null || true
     end_failed
     [ -z "${slurm_is_up:-}" ] || "$hosts_scripts/slurm.sh" down
+    rm -f "$HOSTS_DIR"/key "$HOSTS_DIR"/pod*.hosts "$HOSTS_DIR/go"
 }
 
 begin_watch() {
@@ -56,7 +58,7 @@ outside() {
 provider_of() {
     outside "$1" "$(on "$1" sh -c 'for pid in $(grep -lx pmi-keeper /proc/[0-9]*/comm | cut -d/ -f3); do
         parent=$(sed -n "s/^PPid:\t//p" /proc/$pid/status)
-        tr "\0" "\n" </proc/$parent/cmdline | grep -q ^--pmi-port= && echo $parent; done | head -n 1')"
+        tr "\0" "\n" </proc/$parent/cmdline | grep -qE "^--(pmi-port|join)=" && echo $parent; done | head -n 1')"
 }
 
 # whole_start HOST OPTION...: the secrets of a run, among them what its launcher and the provider on HOST have in common, do
@@ -68,13 +70,26 @@ whole_start() {
     start_pmi run --fanout=1 "$@" "${job[@]}"
     by_hand
     wait_until 20 says run.out running
-    "$watch" shared "$(outside login "$(launcher)")" "$(provider_of "$host")" >"$BATS_TEST_TMPDIR/secrets"
-    [ -s "$BATS_TEST_TMPDIR/secrets" ] || show_run "no secrets were found"
+    find_secrets "$(outside login "$(launcher)")" "$(provider_of "$host")"
     while_running
     go_on
     wait_pmi run
+    all_right
+    none_was_seen
+}
+
+# What both of these processes have.
+find_secrets() {
+    "$watch" shared "$1" "$2" >"$BATS_TEST_TMPDIR/secrets"
+    [ -s "$BATS_TEST_TMPDIR/secrets" ] || show_run "no secrets were found"
+}
+
+all_right() {
     expect_status 0
     [[ $output == *'exchange: 3 ranks, 5 rounds, all right' ]] || show_run "not as it should be"
+}
+
+none_was_seen() {
     end_watch
     keys=$("$watch" keys "$BATS_TEST_TMPDIR/record")
     # The fingerprint of the launcher's key is public, and in the memory of both as any other.
@@ -117,8 +132,11 @@ nobody_holds() {
     for host in "$@"; do
         ! provider_holds "$host" "$file" || show_run "$host has it still"
     done
-    od -An -v -tx1 "$file" | tr -d ' \n' | sed 's/$/\n/' >>"$BATS_TEST_TMPDIR/secrets" # to be looked for elsewhere
+    look_for "$file"
 }
+
+# To be looked for elsewhere.
+look_for() { od -An -v -tx1 "$1" | tr -d ' \n' | sed 's/$/\n/' >>"$BATS_TEST_TMPDIR/secrets"; }
 
 # Nothing else that looks like a key shows but the fingerprint in the provider's command line, and its own in its key line.
 one_public_key() {
@@ -221,6 +239,63 @@ sys.stdout.buffer.write(bytes.fromhex(sys.stdin.read()))' >"$key"
     whole_start h1 --bootstrap=manual --secret-file="$secret" -H 'h[0-2]'
     [ -z "$keys" ] || show_run "keys: $keys"
     rm "$secret"
+}
+
+@test "nodes that come by themselves, with a secret of their own; it is wiped when all are in" {
+    local secret=$HOSTS_DIR/secret joined=()
+    rm -f "$secret"
+    run_pmi --new-secret="$secret"
+    by_hand() {
+        local i
+        for i in 0 1 2; do
+            on "h$i" "$pmi_start" --join=login:7721 --node=$i --nodes=3 --secret-file="$secret" </dev/null 3>&- &
+            joined+=($!)
+            [ $i != 1 ] || all_hold "$secret" h0 h1
+        done
+    }
+    while_running() { nobody_holds "$secret" h0 h1 h2; }
+    whole_start h1 --bootstrap=manual --secret-file="$secret" --port=7721 -H 'h[0-2]'
+    wait "${joined[@]}"
+    [ -z "$keys" ] || show_run "keys: $keys"
+    rm "$secret"
+}
+
+# in_pod I: the first process of that pod, as it is numbered here.
+in_pod() { grep -lsE "^NSpid:.*[[:space:]]$(pod_init "$1")[[:space:]]1\$" /proc/[0-9]*/status | cut -d/ -f3; }
+
+@test "pods of a Job; their secret is wiped when all are in" {
+    local i secret=$HOSTS_DIR/key
+    pod_secret "$secret"
+    launcher_known 0 1 2
+    begin_watch
+    # The file's owner is another user's than the pods', and so is what waits.
+    # shellcheck disable=SC2016 # for the task
+    job=(--nodes=3 --fanout=1 sh -c '[ "$PMI_RANK" != 0 ] || { echo running; until [ -e "$1" ]; do sleep 0.05; done; }
+        shift; exec "$@"' sh "$HOSTS_DIR/go" "$client" init , exchange 5 10 2 fresh , finalize)
+    start_pod 0 "${job[@]}"
+    start_pod 1 "${job[@]}"
+    for i in 0 1; do
+        wait_until 20 pod_holds $i "$secret"
+    done
+    start_pod 2 "${job[@]}"
+    wait_until 20 says pod0.out running
+    find_secrets "$(in_pod 0)" "$(in_pod 1)"
+    for i in 0 1 2; do
+        ! "$watch" holds "$(in_pod $i)" "$secret" || show_run "pod $i has it still"
+    done
+    look_for "$secret"
+    touch "$HOSTS_DIR/go"
+    wait_pod 0
+    all_right
+    ended_with 0 1 2
+    none_was_seen
+    [ -z "$keys" ] || show_run "keys: $keys"
+}
+
+pod_holds() {
+    local pid
+    pid=$(in_pod "$1")
+    [ -n "$pid" ] && "$watch" holds "$pid" "$2"
 }
 
 # aborting NAME HOST COMMAND...: run it with no limit on cores in a folder of its own, until abort NAME, which succeeds where

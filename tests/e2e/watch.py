@@ -29,6 +29,7 @@ SHOWN = {os.path.realpath(f"{HERE}/../.."), os.path.realpath(os.environ.get("E2E
 FOLDERS = ("tmp", "dev/shm", "run", "root")
 NOBODY = 65534
 SECRET = 32
+PAGE = 4096
 KEY = rb"(?<![0-9A-Za-z+/_-])(?<!SHA256:)(?!/)(?:[0-9a-fA-F]{32,}|[0-9A-Za-z+/_-]{43}=?)(?![0-9A-Za-z+/_-])"
 LOOKS_RANDOM = 24, 6  # different values in that many bytes, where tables have fewer, and no ASCII, where text has none
 
@@ -141,17 +142,28 @@ def memory(pid):
                 continue
 
 
+def stretches(part):
+    """What is in pages that are not empty, as most are of a thread's stack."""
+    at = None
+    for page in range(0, len(part) + PAGE, PAGE):
+        if part[page:page + PAGE].strip(b"\0"):
+            at = page if at is None else at
+        elif at is not None:
+            yield part[at:page]
+            at = None
+
+
 def looks_random(data):
     return len(set(data)) >= LOOKS_RANDOM[0] and sum(byte >> 7 for byte in data) >= LOOKS_RANDOM[1]
 
 
 def shared(first, second):
     have = set()
-    for part in memory(first):
+    for part in (piece for whole in memory(first) for piece in stretches(whole)):
         have.update(part[at:at + SECRET] for at in range(0, len(part) - SECRET, 8))
     have = {data for data in have if looks_random(data)}
     both = set()
-    for part in memory(second):
+    for part in (piece for whole in memory(second) for piece in stretches(whole)):
         both.update(data for at in range(len(part) - SECRET) if (data := part[at:at + SECRET]) in have)
     for data in sorted(both):
         print(data.hex())
