@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """campaign.py - run many jobs, do something bad to each, and look whether each ends as it should
 
-    campaign.py --build=DIR [--seed=S] [--count=N] [--lanes=L] [--kind=NAME] [--report=DIR] [--list]
+    campaign.py --build=DIR [--seed=S] [--count=N] [--lanes=L] [--kind=NAME] [--shape=WORDS] [--report=DIR] [--list]
 
 One line a run (TAP). Run `make faults N=1000 SEED=S` instead; README.md says more. Everything that a run does follows
 from its seed, but for what the machine makes of it.
@@ -34,6 +34,7 @@ def arguments():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--lanes", type=int, default=3, help="clusters side by side")
     parser.add_argument("--kind", help="only faults of this name: seeds that draw another are passed over")
+    parser.add_argument("--shape", help="only runs in whose description (in brackets) this is")
     parser.add_argument("--report", help="folder for the output of runs that went wrong")
     parser.add_argument("--list", action="store_true", help="only say what each seed would do")
     return parser.parse_args()
@@ -76,8 +77,10 @@ def lane(number, args, seeds, results):
 
 
 def chosen(args):
-    every = range(args.seed, args.seed + args.count)
-    return [s for s in every if args.kind is None or fault.draw(s).name == args.kind]
+    def wanted(drawn):
+        return args.kind in (None, drawn.name) and (args.shape or "") in str(drawn.shape)
+
+    return [s for s in range(args.seed, args.seed + args.count) if wanted(fault.draw(s))]
 
 
 def show(counts, seed, good, line, wrong):

@@ -20,6 +20,10 @@ LOST = 30.0  # within which a silent host is noticed
 WELL = 30.0  # a run to which nothing happens takes a second; a deadline for a busy machine
 
 
+# One host or several, as messages have them.
+ANY = r"(h\d|h\[[0-9,-]+\]|h\d(,h\d)+)"
+
+
 def busy():
     """What a busy machine may take longer for a start, in whole seconds."""
     return min(20, int(0.25 * os.getloadavg()[0]))
@@ -195,6 +199,22 @@ class Fault:
         """Of --serve: those of this host, in one of the ways in which a connection ends."""
         ranks = "|".join(str(r) for r in self.shape.ranks_at(self.host))
         return Outcome(1, rf"rank ({ranks}) at {address(self.host)} (closed PMI before finalize|was lost before .*)")
+
+    def by_tree(self):
+        """Of a tree of logins: what is said besides, where logins failed that were made again by others. A host is named that was
+        hit, or one whose login it was; with which of them it was about, where any may be hit.
+        """
+        if not self.shape.tree or self.met != "start":
+            return []
+        hit = self.hit_at_start()
+        left = r"\d+ hosts? (is|are) left to others"
+        return [rf"{ANY}: logins from here fail \({hit}: .*\), {left}", rf"{hit}: cannot log in to others \(.*\), {left}",
+                rf"{hit}: logins from here fail \({ANY}: .*\), {left}", rf"{ANY}: login: its turn did not come",
+                rf"{hit}: lost while hosts were logged in to from it \(.*\), trying again there and for \d+ behind it"]
+
+    def hit_at_start(self):
+        """Of which host failed logins may be; a pattern."""
+        return self.host
 
     def says(self):
         """What it was, for the report."""

@@ -211,7 +211,8 @@ class NoWayBack(BadNetwork):
         return 3 + WELL
 
     def outcomes(self):
-        return [Outcome(69, f"{self.host}: connect: .*")]
+        # Another host's provider may be its parent, which it reaches.
+        return [Outcome(69, f"{self.host}: connect: .*")] + ([UNHARMED] if self.shape.tree else [])
 
 
 class Helped(OnLink):
@@ -245,7 +246,7 @@ class Relay(Helped):
 
     def __init__(self, rng):
         super().__init__(rng)
-        self.shape.fanout = 32  # so that the connection is the provider's for the whole run
+        self.shape.fanout, self.shape.tree = 32, ""  # so that the connection is the provider's for the whole run
         self.way = rng.choice(("delay", "delay", "stall", "cut", "flip", "mute"))
         if self.way == "mute" and rng.random() < 0.75:
             self.way = "cut"

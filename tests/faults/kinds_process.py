@@ -4,13 +4,11 @@ import signal
 import time
 
 from cluster import LOGIN
-from fault import GONE, LOST, UNHARMED, WELL, Fault, Outcome, busy, ended_by, kind, lost, not_come, not_started
+from fault import ANY, GONE, LOST, UNHARMED, WELL, Fault, Outcome, busy, ended_by, kind, lost, not_come, not_started
 from shape import EVERY
 
 PATIENCE = 15.0  # for hosts that do not join
 KEEPER_KILLED = "its keeper process was killed"
-# Where the target is a login's process any host that was not in yet may be the one that is hit.
-ANY = r"(h\d|h\[[0-9,-]+\]|h\d(,h\d)+)"
 
 
 class OnProcess(Fault):
@@ -83,6 +81,10 @@ class OnProcess(Fault):
             return f"rank {self.rank} {self.shape.at(self.rank)}"
         job = f" of job {self.shape.spawned_job()}" if self.spawned else ""
         return rf"rank {self.rank}{job} on {self.host} \(pid {self.process.pid}\)"
+
+    def hit_at_start(self):
+        """Where the target is a login's process any host that was not in yet may be the one that is hit."""
+        return ANY if self.role == "ssh" else self.host
 
     def name_at_start(self):
         """How a host is called before it is in."""

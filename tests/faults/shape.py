@@ -44,6 +44,7 @@ class Shape:
         self.run_ms = rng.randint(100, 400)
         self.keep_going = rng.random() < 0.25
         self.connect = rng.choices(("fd", "port", "both"), (5, 2, 2))[0]
+        self.tree = rng.choices(("", "--rsh-tree", "--rsh-tree=1", "--rsh-tree=2"), (6, 1, 2, 1))[0]
         if self.kind in ("rsh", "serve"):
             self.nodes = ([LOGIN] if self.own else []) + ["h0", "h1", "h2"]
         else:
@@ -52,6 +53,8 @@ class Shape:
         self.ranks = len(self.nodes) * self.ppn
         if self.kind == "serve":
             self.rough, self.connect = False, "fd"  # not pmi-start's to end; always that port
+        if self.kind != "rsh":
+            self.tree = ""
         self._draw_use(rng, bare)
 
     def _draw_use(self, rng, bare):
@@ -77,6 +80,7 @@ class Shape:
             options = []
         if self.kind != "serve":
             options += [f"--ppn={self.ppn}", f"--fanout={self.fanout}"]
+            options += [self.tree] if self.tree else []
         options += ["--kill-grace=1s"]
         options += ["--label"] if self.label else []
         options += ["--keep-going"] if self.keep_going else []
@@ -182,6 +186,7 @@ class Shape:
         if self.kind == "rsh":
             text += ("" if self.own else ",launcher apart") + (",attached" if self.attach == "yes" else "")
             text += "" if self.pdsh else ",no pdsh"
+            text += f",{self.tree[2:]}" if self.tree else ""
         text += ",rough" if self.rough else ""
         text += ",keep-going" if self.keep_going else ""
         text += f",{self.connect}" if self.connect != "fd" else ""
