@@ -77,6 +77,7 @@ void node_job_close(struct node_job *j)
     uv_close((uv_handle_t *)&j->check, on_timer_closed);
     uv_close((uv_handle_t *)&j->slow, on_timer_closed);
     uv_close((uv_handle_t *)&j->attr, on_timer_closed);
+    uv_close((uv_handle_t *)&j->port_again, on_timer_closed);
 }
 
 /* --- job, ready, go --------------------------------------------------------------------------------------------- */
@@ -266,8 +267,9 @@ void node_job_new(struct node *n, struct span body)
     uv_timer_init(n->loop, &j->check);
     uv_timer_init(n->loop, &j->slow);
     uv_timer_init(n->loop, &j->attr);
-    j->check.data = j->slow.data = j->attr.data = j;
-    j->handles = 3;
+    uv_timer_init(n->loop, &j->port_again);
+    j->check.data = j->slow.data = j->attr.data = j->port_again.data = j;
+    j->handles = 4;
     n->handles++;
     j->next = n->jobs;
     n->jobs = j;

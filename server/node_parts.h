@@ -72,13 +72,13 @@ int node_spawned(struct node_job *j, const struct msg_in *m, struct err *err);
 /* node_port.c: PMI_PORT */
 /* A listening IPv4 socket, non-blocking; `addr` in host byte order, `port` 0: any. A negative errno. */
 int node_port_listen(uint32_t addr, uint16_t port, int backlog);
+int node_port_watch(struct node_job *j, int fd); /* it is the job's port, from now on; owned, also on failure */
 int node_port_open(struct node_job *j);
 uint16_t node_port_number(const struct node_job *j); /* 0: none */
 void node_port_close(struct node_job *j);            /* strangers too */
 /* A connection over PMI_PORT, from `addr`, that has yet to say who it is; owned, also on failure. */
 int node_port_stranger(struct node_job *j, int fd, uint32_t addr);
-/* Where there are too many strangers the oldest goes. */
-void node_port_make_room(struct node_job *j);
+void node_port_make_room(struct node_job *j); /* where there are too many strangers the oldest goes */
 /* A stranger says it speaks for rank id % size, in session id / size. */
 int node_port_identify(struct pmi_conn *c, uint32_t id, struct err *err);
 void node_port_refused(const struct pmi_conn *c, const char *why);
@@ -87,9 +87,9 @@ void node_port_refused(const struct pmi_conn *c, const char *why);
 int node_serve_open(struct node_job *j, struct err *err);
 void node_serve_close(struct node_job *j);
 void node_serve_free(struct serve *s);
-void node_serve_start(struct node_job *j); /* its ranks may come */
-/* "ADDR:PORT" for COMMAND. */
-void node_serve_address(const struct node *n, char *out, size_t size);
+void node_serve_start(struct node_job *j);                             /* its ranks may come */
+void node_serve_address(const struct node *n, char *out, size_t size); /* "ADDR:PORT" for COMMAND */
+bool node_serve_lets_in(struct node_job *j, int fd, uint32_t addr);
 /* A connection has said who it is; one has closed; one was refused, which is said unless it was said often. */
 void node_serve_came(struct pmi_conn *c);
 void node_serve_left(struct pmi_conn *c);

@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "common/io/listen_socket.h"
 #include "common/io/log.h"
 #include "server/node_priv.h"
 #include "server/tcp_owner.h"
@@ -45,24 +46,47 @@ static bool is_ours(struct node_job *j, int fd)
     return true;
 }
 
+static bool lets_in(struct node_job *j, int fd, uint32_t addr)
+{
+    if (j->serve != NULL)
+        return node_serve_lets_in(j, fd, addr);
+    return j->stranger_count < PMI_STRANGERS_MAX && is_ours(j, fd);
+}
+
+static void on_connection(uv_poll_t *h, int status, int events);
+
+static void look_again(uv_timer_t *h)
+{
+    struct node_job *j = h->data;
+
+    node_fd_watch(&j->port, UV_READABLE, on_connection);
+}
+
 static void on_connection(uv_poll_t *h, int status, int events)
 {
     struct node_fd *f = h->data;
     struct node_job *j = f->job;
+    struct sockaddr_in from = {0};
+    socklen_t len = sizeof(from);
     int fd, on = 1;
 
     (void)events;
     if (status < 0)
         return;
-    fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return; /* gone again, or no descriptor is left for now: those that wait are asked for again */
-    if (j->stranger_count >= PMI_STRANGERS_MAX || !is_ours(j, fd)) {
+    fd = accept4(f->fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        if (!listen_socket_no_room(f->fd, &j->no_room_told))
+            return; /* it has gone again */
+        node_fd_watch(f, 0, NULL);
+        uv_timer_start(&j->port_again, look_again, LISTEN_PAUSE_MS, 0);
+        return;
+    }
+    if (!lets_in(j, fd, ntohl(from.sin_addr.s_addr))) {
         close(fd);
         return;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (node_port_stranger(j, fd, INADDR_LOOPBACK) < 0)
+    if (node_port_stranger(j, fd, ntohl(from.sin_addr.s_addr)) < 0)
         log_warn("no memory for a connection to PMI_PORT");
 }
 
@@ -83,16 +107,20 @@ int node_port_listen(uint32_t addr, uint16_t port, int backlog)
     return rc;
 }
 
-int node_port_open(struct node_job *j)
+int node_port_watch(struct node_job *j, int fd)
 {
-    int fd = node_port_listen(INADDR_LOOPBACK, 0, BACKLOG), rc;
+    int rc = node_fd_open(j, j, &j->port, fd);
 
-    if (fd < 0)
-        return fd;
-    rc = node_fd_open(j, j, &j->port, fd);
     if (rc == 0)
         node_fd_watch(&j->port, UV_READABLE, on_connection);
     return rc;
+}
+
+int node_port_open(struct node_job *j)
+{
+    int fd = node_port_listen(INADDR_LOOPBACK, 0, BACKLOG);
+
+    return fd < 0 ? fd : node_port_watch(j, fd);
 }
 
 uint16_t node_port_number(const struct node_job *j)

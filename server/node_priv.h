@@ -104,10 +104,11 @@ struct node_job {
     struct session_job sjob;
     struct serve *serve;        /* its ranks come from elsewhere (--serve); else NULL */
     struct node_fd port;        /* listens for its tasks' connections; not open: they have PMI_FD alone */
+    uv_timer_t port_again;      /* until it is looked at again, where there was no room for a connection */
     struct pmi_conn *strangers; /* connections that have not said who they are, */
     uint32_t stranger_count;
     unsigned refusals; /* of connections to the port, that were told */
-    bool ready, ready_sent, over, closing;
+    bool ready, ready_sent, over, closing, no_room_told;
     bool gone_known, left_sent; /* some rank has ended, or left PMI for good; the launcher has been told from here */
     struct exits exits;         /* of tasks here and below, not sent up yet */
     struct node_job_pmix *pmix; /* NULL: it has none */

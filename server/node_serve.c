@@ -84,39 +84,23 @@ static void set_options(int fd)
     const int on = 1, idle = KEEPALIVE_IDLE_S, every = KEEPALIVE_EVERY_S;
     const unsigned lost = LINK_LOST_MS;
 
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost, sizeof(lost));
 }
 
-static void on_connection(uv_poll_t *h, int status, int events)
+bool node_serve_lets_in(struct node_job *j, int fd, uint32_t addr)
 {
-    struct node_fd *f = h->data;
-    struct node_job *j = f->job;
     const struct serve_conf *conf = j->serve->conf;
-    struct sockaddr_in from = {0};
-    socklen_t len = sizeof(from);
-    uint32_t addr;
-    int fd;
 
-    (void)events;
-    if (status < 0)
-        return;
-    fd = accept4(f->fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return; /* gone again, or no descriptor is left for now: those that wait are asked for again */
-    addr = ntohl(from.sin_addr.s_addr);
     if (!serve_has(conf->range, conf->count, addr)) {
         refused(j, addr, 1, "it is in no range of --serve");
-        close(fd);
-        return;
+        return false;
     }
     set_options(fd);
     node_port_make_room(j);
-    if (node_port_stranger(j, fd, addr) < 0)
-        log_warn("no memory for a connection to PMI_PORT");
+    return true;
 }
 
 static int listen_at(const struct serve_conf *conf, uint16_t port)
@@ -168,10 +152,9 @@ int node_serve_open(struct node_job *j, struct err *err)
     fd = listen_in_range(s->conf);
     if (fd < 0)
         return err_set(err, fd, "cannot listen on port %u: %s", s->conf->low, strerror(-fd));
-    fd = node_fd_open(j, j, &j->port, fd);
+    fd = node_port_watch(j, fd);
     if (fd < 0)
         return err_set(err, fd, "cannot watch its port: %s", strerror(-fd));
-    node_fd_watch(&j->port, UV_READABLE, on_connection);
     announce(j);
     return 0;
 }

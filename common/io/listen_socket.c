@@ -5,8 +5,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "common/io/log.h"
 
 union addr {
     struct sockaddr sa;
@@ -58,6 +60,19 @@ uint16_t listen_socket_port(int fd)
     if (getsockname(fd, &a.sa, &len) < 0)
         return 0;
     return ntohs(a.sa.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
+}
+
+bool listen_socket_no_room(int fd, bool *told)
+{
+    int why = errno;
+
+    if (why != EMFILE && why != ENFILE && why != ENOBUFS && why != ENOMEM)
+        return false;
+    if (!*told)
+        log_warn("a connection to port %u cannot be taken: %s%s", listen_socket_port(fd), strerror(why),
+                 why == EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
+    *told = true;
+    return true;
 }
 
 bool listen_socket_absent(int rc)

@@ -17,8 +17,7 @@
 #define ANY_PORT_TRIES 100
 #define ACCEPT_BATCH 16 /* a turn of the loop: handshakes go on in between */
 #define BUSY_STRANGERS (PREAUTH_CONNS_MAX / 4)
-#define BUSY_PAUSE_MS 20   /* between batches while there are many: the kernel's queue waits, nobody is dropped */
-#define ERROR_PAUSE_MS 100 /* out of descriptors or memory */
+#define BUSY_PAUSE_MS 20 /* between batches while there are many: the kernel's queue waits, nobody is dropped */
 
 union addr {
     struct sockaddr sa;
@@ -45,6 +44,7 @@ struct listener {
     uv_timer_t pause;
     bool closing;
     bool full; /* nobody is let in any more */
+    bool no_room_told;
     uint16_t port;
     struct tls_ctx *ctx;        /* shared, counted */
     const struct conn_ops *ops; /* lent */
@@ -223,15 +223,15 @@ static void on_ready(uv_poll_t *h, int status, int events)
                 return; /* one of its others had to go: hear them before the next one has to */
             continue;
         }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            pause_accepting(l, ERROR_PAUSE_MS);
+        if (listen_socket_no_room(sock->fd, &l->no_room_told)) {
+            pause_accepting(l, LISTEN_PAUSE_MS);
             return;
         }
         if (errno == EAGAIN)
             break;
     }
     if (status < 0)
-        pause_accepting(l, ERROR_PAUSE_MS);
+        pause_accepting(l, LISTEN_PAUSE_MS);
     else if (l->strangers >= BUSY_STRANGERS)
         pause_accepting(l, BUSY_PAUSE_MS);
 }

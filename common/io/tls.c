@@ -15,7 +15,7 @@
 #define HASH_BYTES KEYPAIR_HASH
 #define RECORD_MAX 16384
 #define STACK_USED 65536 /* more than is used below us by whatever has to do with keys */
-#define RECORD_EXTRA 64 /* header, tag and content type of a record, generously */
+#define RECORD_EXTRA 64  /* header, tag and content type of a record, generously */
 
 static const unsigned char psk_suite[2] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
 static const char psk_identity[] = KEYPAIR_NAME;
@@ -197,9 +197,9 @@ static struct tls_ctx *ctx_alloc(bool is_psk, struct err *err)
     return NULL;
 }
 
-/* Copies of a key are left where functions that had it kept their variables, and where registers were saved: by the dynamic
- * linker when it looked up a function, or for a signal. Done as soon as a key is in its place, since larger frames may come
- * to lie around such copies later, and again when it is wiped. */
+/* Copies of a key are left where functions that had it kept their variables, and where registers were saved: by the
+ * dynamic linker when it looked up a function, or for a signal. Done as soon as a key is in its place, since larger
+ * frames may come to lie around such copies later, and again when it is wiped. */
 static __attribute__((noinline)) void wipe_stack(void)
 {
     uint8_t below[STACK_USED];

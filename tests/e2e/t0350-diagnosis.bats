@@ -147,3 +147,34 @@ all_told() {
     signal_on login QUIT "$(launcher)"
     wait_until 5 lines 'state: 3 ranks, 2 run; ended: rank 2$' 1 && lines 'state: 2 ranks of job 1, 2 run$' 1
 }
+
+@test "a launcher without room for one more connection says so, where all that shows is that nobody came" {
+    local secret=$HOSTS_DIR/secret files
+    rm -f "$secret"
+    run_pmi --new-secret="$secret"
+    mkfifo "$BATS_TEST_TMPDIR/knocks"
+    on h0 python3 -c 'import select, socket, sys
+while not select.select([0], [], [], 0.1)[0]:
+    try:
+        held = socket.create_connection(("login", 7723), timeout=1)
+    except OSError:
+        pass' <"$BATS_TEST_TMPDIR/knocks" 3>&- &
+    exec {knocks}>"$BATS_TEST_TMPDIR/knocks"
+    # What it has itself when it listens is not for this test to know.
+    for files in 16 15 14 13 12; do
+        run_with_limit "$files" "$pmi_start" --bootstrap=manual --secret-file="$secret" --nodes=2 --port=7723 --start-timeout=1s true
+        expect_status 69
+        [[ $stderr != *'cannot be taken'* ]] || break
+    done
+    exec {knocks}>&-
+    wait $!
+    expect_line 'a connection to port 7723 cannot be taken: Too many open files; raise the limit of open files (ulimit -n)'
+    expect_line 'node1: start: nobody connected within 1 s'
+    rm -f "$secret"
+    leftovers
+}
+
+# shellcheck disable=SC2016 # for the inner shell
+run_with_limit() {
+    run --separate-stderr on login sh -c 'exec 3>&- 4>&- 5>&- 6>&-; ulimit -n $0; exec "$@"' "$1" timeout -s KILL "$RUN_LIMIT" "${@:2}"
+}

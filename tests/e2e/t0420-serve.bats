@@ -352,3 +352,42 @@ while not os.path.exists(\\\"$marks/out\\\"): time.sleep(0.1)\"" & flood=$!
     run_pmi --serve="$ranges" -n 2 true : true
     expect_status 2
 }
+
+# COMMAND has the same limit, but fewer files than its server.
+@test "a server without room for one more connection says so once, does not spin, and goes on when there is room" {
+    local used
+    cat >"$HOSTS_DIR/many.py" <<'END'
+import os, socket, sys
+host, port = os.environ["PMI_PORT"].split(":")
+many = [socket.create_connection((host, int(port))) for _ in range(30)]
+print("many", flush=True)
+sys.stdin.readline()
+for one in many:
+    one.close()
+os.execv(sys.argv[1], sys.argv[1:])
+END
+    mkfifo "$BATS_TEST_TMPDIR/input"
+    exec {input}<>"$BATS_TEST_TMPDIR/input"
+    # shellcheck disable=SC2016 # for the inner shell
+    pmi_start=/bin/sh START_INPUT=$BATS_TEST_TMPDIR/input start_pmi run -c 'ulimit -n 40; exec "$@"' sh "$pmi_start" -n 1 \
+        --serve="$net.0.1" env PMI_ID=0 python3 "$HOSTS_DIR/many.py" "$client" init , exchange 2 10 0 new , finalize
+    wait_until 10 says run.out many
+    wait_until 10 says run.err 'cannot be taken'
+    used=$(cpu_of "$(launcher)")
+    wait_until 10 is_second $((SECONDS + 2))
+    used=$(($(cpu_of "$(launcher)") - used))
+    ((used < 50)) || show_run "$used hundredths of a second of CPU in one to two seconds"
+    echo go >&"$input"
+    wait_pmi run
+    expect_status 0
+    [[ $output == *'exchange: 1 ranks, 2 rounds, all right' ]] || show_run "not all"
+    expect_line 'a connection to port * cannot be taken: Too many open files; raise the limit of open files (ulimit -n)'
+    expect_lines_at_most 2 # with the one that it serves
+    rm "$HOSTS_DIR/many.py"
+    leftovers
+}
+
+# Hundredths of a second that a process on login has used.
+cpu_of() { on login sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
+
+is_second() { ((SECONDS >= $1)); }
