@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """soak.py - does anything grow, or stay behind, however long it goes on?
 
-    soak.py --build=DIR [--jobs=N] [--rounds=N] [--megabytes=N] [--rate=N] [--only=PARTS]
+    soak.py --build=DIR [--jobs=N] [--rounds=N] [--megabytes=N] [--rate=N] [--share=S] [--only=PARTS]
 
 Run `make soak` instead. Three parts, each a table row or several; the whole fails where one does:
 
@@ -13,8 +13,8 @@ output      a job of 64 tasks on 8 nodes that writes N MB, to a reader that take
 
 During the last two the private memory (that is, what no other process has too) and the open descriptors of launcher,
 workers and keepers are looked at again and again. They are flat where the median of the last quarter is not above that
-of the second by more than MEMORY_SLACK or a twentieth, and of descriptors by none; in the first quarter caches and
-buffers may fill. That this would show a leak is shown by `control`, an exchange with new keys in each round, which
+of the second by more than MEMORY_SLACK or SHARE, and of descriptors by none; in the first quarter caches and
+buffers may fill. In a run of a second they fill all the time, so that for one a larger --share is allowed. That this would show a leak is shown by `control`, an exchange with new keys in each round, which
 have to be kept: it must not be flat.
 """
 import argparse
@@ -28,7 +28,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "faults"))
-from cluster import LOGIN, Cluster  # noqa: E402 pylint: disable=wrong-import-position
+from cluster import LOGIN, Cluster, traces  # noqa: E402 pylint: disable=wrong-import-position
 
 NODES = 8
 MEMORY_SLACK = 256  # KiB of all processes of a role together: 5 bytes a round of 50,000
@@ -44,23 +44,16 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=100000)
     parser.add_argument("--megabytes", type=int, default=1024)
     parser.add_argument("--rate", type=float, default=20, help="MB/s that the reader takes")
+    parser.add_argument("--share", type=float, default=0.01, help="of its memory by which a role may grow")
     parser.add_argument("--only", default="jobs,exchange,output", help="parts, with commas between them")
     return parser.parse_args()
-
-
-def read(path):
-    try:
-        with open(path, encoding="ascii", errors="replace") as f:
-            return f.read()
-    except OSError:
-        return ""
 
 
 class Usage:
     """What the processes of a run have, from its start to its end."""
 
-    def __init__(self, cluster, every):
-        self.cluster, self.every = cluster, every
+    def __init__(self, cluster, every, share):
+        self.cluster, self.every, self.share = cluster, every, share
         self.rows = []  # {role: (KiB, descriptors, processes)}
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._look, daemon=True)
@@ -77,7 +70,7 @@ class Usage:
         kib = descriptors = 0
         for p in {(p.host, p.pid) for p in processes}:
             proc = f"{self.cluster.root(p[0])}/proc/{p[1]}"
-            for line in read(f"{proc}/smaps_rollup").splitlines():
+            for line in traces.text_of(f"{proc}/smaps_rollup").splitlines():
                 if line.startswith(("Private_Clean:", "Private_Dirty:")):
                     kib += int(line.split()[1])
             try:
@@ -101,7 +94,7 @@ class Usage:
                 if second is None:
                     yield role, name, "-", "-", False
                     continue
-                slack = max(MEMORY_SLACK, second / 20) if what == 0 else 0
+                slack = max(MEMORY_SLACK, second * self.share) if what == 0 else 0
                 yield role, name, second, last, last <= second + slack
 
 
@@ -166,7 +159,7 @@ class Soak:
     # --- runs that are watched
 
     def watched(self, name, argv, every, must_grow=False, rate=None, size=None):
-        usage = Usage(self.cluster, every)
+        usage = Usage(self.cluster, every, self.args.share)
         begun = time.monotonic()
         with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
             errors = []
