@@ -37,6 +37,10 @@ def read(path):
         return ""
 
 
+def is_provider(proc):
+    return any(a.startswith(("--pmi-port=", "--join=")) for a in proc.args)
+
+
 class Cluster:
     """One cluster of `count` hosts h0 .. and login, made by up.sh."""
 
@@ -147,13 +151,13 @@ class Cluster:
         roles = {name: [] for name in ("launcher", "own-keeper", "worker", "keeper", "waiter", "ssh", "sshd", "task",
                                      "command")}
         for p in every:
-            provider = any(a.startswith("--pmi-port=") for a in p.args)
+            provider = is_provider(p)
             parent = by_pid.get((p.host, p.ppid))
             if p.comm == "pmi-keeper" and parent is not None and parent.comm == "pmi-keeper":
                 continue  # a task that is being born
             if p.comm == "pmi-keeper" and parent is not None:
-                roles["keeper" if any(a.startswith("--pmi-port=") for a in parent.args) else "own-keeper"].append(p)
-                roles["worker" if any(a.startswith("--pmi-port=") for a in parent.args) else "launcher"].append(parent)
+                roles["keeper" if is_provider(parent) else "own-keeper"].append(p)
+                roles["worker" if is_provider(parent) else "launcher"].append(parent)
             elif p.comm in ("ssh", "pdsh"):
                 roles["ssh"].append(p)
             elif p.comm == "sshd":

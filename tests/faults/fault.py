@@ -73,7 +73,7 @@ def not_come():
 class Fault:
     name = "?"
     weight = 1
-    kinds = ("rsh", "local", "one")  # of shapes that it can meet
+    kinds = ("rsh", "local", "one", "join")  # of shapes that it can meet
     moments = ("start", "run", "end")
     slow = False  # takes half a minute by its nature
     ends_run = True  # where it strikes while tasks run, they need not come to their end by themselves

@@ -13,17 +13,18 @@ from shape import address
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOSTS = ("h0", "h1", "h2")
 STRANGERS = r"\d+ connections? of strangers (was|were) dropped during the start"
+TOO_LATE = r"10\.88\.1\.\d:\d+ comes too late, and was turned away"
 # A provider that cannot reach another one is taken by the launcher, which says so.
 MOVED = r"node \d cannot reach its parent node \d .*, taking it at the launcher"
 
 
 class OnLink(Fault):
-    kinds = ("rsh",)
+    kinds = ("rsh", "join")
 
     def __init__(self, rng):
         super().__init__(rng)
         self.host = self.target = rng.choice(HOSTS)
-        self.port = 20000 + rng.randrange(10000)
+        self.port = self.shape.port
 
 
 def rules(cluster, host, *lines, hook="input", kind_of="filter"):
@@ -48,7 +49,7 @@ def unanswered(fault):
 class CutForGood(OnLink):
     name = "cut-for-good"
     weight = 1.2
-    kinds = ("rsh", "serve")
+    kinds = ("rsh", "serve", "join")
     slow = True
 
     def __init__(self, rng):
@@ -89,7 +90,7 @@ class CutForGood(OnLink):
 class CutForAWhile(OnLink):
     name = "cut"
     weight = 8
-    kinds = ("rsh", "serve")
+    kinds = ("rsh", "serve", "join")
     ends_run = False
 
     def __init__(self, rng):
@@ -124,7 +125,7 @@ class BadNetwork(FromTheStart, OnLink):
 class Loss(BadNetwork):
     name = "loss"
     weight = 5
-    kinds = ("rsh", "serve")
+    kinds = ("rsh", "serve", "join")
 
     def __init__(self, rng):
         super().__init__(rng)
@@ -150,7 +151,7 @@ class Loss(BadNetwork):
 class Rate(BadNetwork):
     name = "rate"
     weight = 4
-    kinds = ("rsh", "serve")
+    kinds = ("rsh", "serve", "join")
 
     def __init__(self, rng):
         super().__init__(rng)
@@ -211,6 +212,8 @@ class NoWayBack(BadNetwork):
         return 3 + WELL
 
     def outcomes(self):
+        if self.shape.kind == "join":
+            return [Outcome(69, f"{self.host}: start: nobody connected within .*")]
         # Another host's provider may be its parent, which it reaches.
         return [Outcome(69, f"{self.host}: connect: .*")] + ([UNHARMED] if self.shape.tree else [])
 
@@ -312,7 +315,7 @@ class Stranger(Helped):
 
     name = "stranger"
     weight = 5
-    kinds = ("rsh", "serve")
+    kinds = ("rsh", "serve", "join")
     passive = True
     moments = ("start",)
     ends_run = False
@@ -343,4 +346,5 @@ class Stranger(Helped):
     def outcomes(self):
         if self.shape.kind == "serve":
             return [UNHARMED, Outcome(0, rf"a connection from {address(self.host)} is refused: .*")]
-        return [UNHARMED, Outcome(0, STRANGERS)]
+        late = [TOO_LATE] if self.shape.kind == "join" else []
+        return [UNHARMED, Outcome(0, STRANGERS, *late)]

@@ -88,7 +88,7 @@ class OnProcess(Fault):
 
     def name_at_start(self):
         """How a host is called before it is in."""
-        return self.host if self.shape.kind == "rsh" else r"node\d"
+        return self.host if self.shape.kind in ("rsh", "join") else r"node\d"
 
 
 @kind
@@ -104,11 +104,14 @@ class Kill(OnProcess):
         self.hit(run, signal.SIGKILL)
 
     def options(self):
-        """A script whose other logins stay says nothing of one that is gone: only the time tells."""
-        return [f"--start-timeout={int(PATIENCE)}s"] if self.role in self.login_roles else []
+        return [f"--start-timeout={int(PATIENCE)}s"] if self.only_time_tells() else []
+
+    def only_time_tells(self):
+        """A script whose other logins stay says nothing of one that is gone, and nobody of a node that was to come by itself."""
+        return self.role in self.login_roles or (self.shape.kind == "join" and self.moment == "start")
 
     def limit(self):
-        if self.role in self.login_roles:
+        if self.only_time_tells():
             return PATIENCE + WELL
         return WELL if self.met == "start" or not self.endless() else GONE
 
@@ -209,7 +212,7 @@ class StopWorker(OnProcess):
     weight = 0.7
     slow = True
     moments = ("start", "run")
-    kinds = ("rsh", "local")
+    kinds = ("rsh", "local", "join")
     roles = {"worker": 1}
 
     def options(self):
@@ -272,7 +275,7 @@ class StopLauncher(OnProcess):
     name = "stop-launcher"
     weight = 0.5
     slow = True
-    kinds = ("rsh",)
+    kinds = ("rsh", "join")
     moments = ("run",)
     roles = {"launcher": 1}
 
@@ -298,7 +301,7 @@ class Crash(Fault):
 
     name = "crash"
     weight = 4
-    kinds = ("rsh", "serve")
+    kinds = ("rsh", "serve", "join")
     moments = ("start", "run")
 
     def __init__(self, rng):
@@ -368,6 +371,36 @@ class Signals(Fault):
             return [UNHARMED]
         ended = ended_by(self.number)
         return [ended] if self.endless() else [ended, UNHARMED]
+
+
+@kind
+class ToldToEnd(OnProcess):
+    """A node that has come by itself is told to go, as a pod that is evicted: the run ends, for that reason."""
+
+    name = "told-to-end"
+    weight = 1.5
+    kinds = ("join",)
+    roles = {"worker": 1}
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.number = rng.choice((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+
+    def options(self):
+        return [f"--start-timeout={6 + busy()}s"]
+
+    def inject(self, run):
+        self.hit(run, self.number)
+        self.target += f" {self.number.name}"
+
+    def limit(self):
+        return 6 + busy() + GONE
+
+    def outcomes(self):
+        right = [lost(self.host), Outcome(69, rf"{self.host}: it was told to end: signal {int(self.number)} .*")]
+        if self.met == "start":
+            right += [Outcome(69, f"{self.host}: start: nobody connected within .*")]
+        return right if self.endless() else right + [UNHARMED]
 
 
 @kind

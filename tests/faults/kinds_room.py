@@ -66,7 +66,7 @@ class Limited(FromTheStart):
     words = ""
     values = range(1)
     option = ulimit = ""
-    kinds = ("rsh", "local")
+    kinds = ("rsh", "local", "join")
 
     def __init__(self, rng):
         super().__init__(rng)
@@ -103,7 +103,8 @@ class Limited(FromTheStart):
         if self.host != LOGIN:
             return [UNHARMED, refused, Outcome(69, f"{self.host}: (start|connect|lost): .*", words),
                     *(Outcome(s, rf"rank \d on {self.host}{words}", words) for s in (1, 126))]
-        return [UNHARMED, refused, *(Outcome(s, words) for s in (1, 69, 126))]
+        none_came = [r".*: start: nobody connected within .*"] if self.shape.kind == "join" else []
+        return [UNHARMED, refused, *(Outcome(s, words, *none_came) for s in (1, 69, 126))]
 
 
 @kind
@@ -158,7 +159,8 @@ class NoProcesses(FromTheStart):
     def outcomes(self):
         words = r".*Resource temporarily unavailable.*"
         refused = Outcome(0, rf"rank \d of job 1 on login: cannot be spawned: {words}")
-        return [UNHARMED, refused, *(Outcome(s, words) for s in (1, 69, 126))]
+        none_came = [r".*: start: nobody connected within .*"] if self.shape.kind == "join" else []
+        return [UNHARMED, refused, *(Outcome(s, words, *none_came) for s in (1, 69, 126))]
 
 
 @kind

@@ -46,6 +46,8 @@ class Writes(Fault):
 
     def complete(self, run):
         text = bytes(self.stream(run).data)
+        if self.to_error:
+            text = b"".join(line for line in text.splitlines(True) if not line.startswith(b"pmi-start: "))
         if self.shape.label:
             text = b"".join(line.partition(b": ")[2] for line in text.splitlines(True))
         return "" if len(text) == BYTES * self.shape.ranks else f"{len(text)} of {BYTES * self.shape.ranks} bytes came"

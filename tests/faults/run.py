@@ -49,6 +49,21 @@ class Stream:
         return self.data.decode(errors="replace")
 
 
+def surroundings(more=()):
+    """The environment of a user on one of the hosts."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "HOSTS_", "MAKE", "MFLAGS"))}
+    return {**env, "HOME": "/root", "USER": "root", "LOGNAME": "root", **dict(more)}
+
+
+def is_stopped(process):
+    """nsenter(1) stops itself when what it has entered for is stopped, and must not stay so for ever."""
+    try:
+        with open(f"/proc/{process.pid}/stat", encoding="ascii", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
+
+
 class Run:
     def __init__(self, cluster, argv, env=(), stdin=subprocess.DEVNULL, stdout=None):
         self.cluster, self.argv, self.env, self.stdin, self.stdout_file = cluster, argv, dict(env), stdin, stdout
@@ -57,11 +72,9 @@ class Run:
         self.started = self.ended = None
 
     def start(self):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "HOSTS_", "MAKE", "MFLAGS"))}
-        env.update({"HOME": "/root", "USER": "root", "LOGNAME": "root", **self.env})
         self.started = time.monotonic()
         self.process = subprocess.Popen(
-            self.cluster.enter(LOGIN) + self.argv, stdin=self.stdin, env=env, cwd="/",
+            self.cluster.enter(LOGIN) + self.argv, stdin=self.stdin, env=surroundings(self.env), cwd="/",
             stdout=self.out.write_fd if self.stdout_file is None else self.stdout_file, stderr=self.err.write_fd)
         for stream in (self.out, self.err):
             stream.start()
@@ -99,13 +112,8 @@ class Run:
         return code if code >= 0 else 128 - code
 
     def _nudge(self):
-        """nsenter(1) stops itself when what it has entered for is stopped, and must not stay so for ever."""
-        try:
-            with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as f:
-                if f.read().rpartition(")")[2].split()[0] == "T" and not self.launcher_stopped():
-                    self.process.send_signal(signal.SIGCONT)
-        except (OSError, IndexError):
-            pass
+        if is_stopped(self.process) and not self.launcher_stopped():
+            self.process.send_signal(signal.SIGCONT)
 
     def launcher_stopped(self):
         return any(p.state == "T" and p.comm == "pmi-start" for p in self.cluster.processes([LOGIN]))

@@ -8,7 +8,9 @@ EXCHANGE = ["exchange", "2", "60", "5", "fresh"]
 FOR_EVER = "600000"
 LONG_MS = 2500  # with --keep-going nothing ends a run that goes on for ever, so it lasts as long as a fault needs
 TAG = 7
-EVERY = ("rsh", "local", "one", "serve")
+EARLY = 0.4
+WEIGHTS = {"rsh": 6, "local": 3, "one": 1, "serve": 2, "join": 2}
+EVERY = ("rsh", "local", "one", "serve", "join")
 
 
 def steps(*parts):
@@ -26,14 +28,14 @@ def address(host):
 
 class Shape:
     """One way to run three to eight ranks. kind: rsh (ssh logins), local (played nodes), one (a single node), serve
-    (ranks from elsewhere: COMMAND starts them by ssh).
+    (ranks from elsewhere: COMMAND starts them by ssh), join (hosts whose nodes come by themselves, some of them early).
 
     wire: what the ranks speak, 1 (PMI-1.1), 1.2 (with a barrier of a group in which some wait for one that is late)
     or 2; spawned: how many ranks the job has that one of them spawns, 0: it spawns none.
     """
 
     def __init__(self, rng, kinds, own=None, bare=False):
-        self.kind = rng.choices(kinds, [{"rsh": 6, "local": 3, "one": 1, "serve": 2}[k] for k in kinds])[0]
+        self.kind = rng.choices(kinds, [WEIGHTS[k] for k in kinds])[0]
         self.own = rng.random() < 0.5 if own is None else own  # is the launcher's host one of the nodes?
         self.ppn = rng.choice((1, 1, 2))
         self.fanout = rng.choice((1, 2, 32, 32))
@@ -45,7 +47,7 @@ class Shape:
         self.keep_going = rng.random() < 0.25
         self.connect = rng.choices(("fd", "port", "both"), (5, 2, 2))[0]
         self.tree = rng.choices(("", "--rsh-tree", "--rsh-tree=1", "--rsh-tree=2"), (6, 1, 2, 1))[0]
-        if self.kind in ("rsh", "serve"):
+        if self.kind in ("rsh", "serve", "join"):
             self.nodes = ([LOGIN] if self.own else []) + ["h0", "h1", "h2"]
         else:
             self.nodes = [LOGIN] * (4 if self.kind == "local" else 1)
@@ -55,6 +57,8 @@ class Shape:
             self.rough, self.connect = False, "fd"  # not pmi-start's to end; always that port
         if self.kind != "rsh":
             self.tree = ""
+        self.port = 20000 + rng.randrange(10000)
+        self.come = [rng.uniform(-EARLY, EARLY) for _ in self.nodes]  # by themselves, seconds after the launcher
         self._draw_use(rng, bare)
 
     def _draw_use(self, rng, bare):
@@ -72,6 +76,8 @@ class Shape:
     def options(self):
         if self.kind == "rsh":
             options = ["--bootstrap=rsh", "-H", ",".join(self.nodes), f"--rsh-attach={self.attach}"]
+        elif self.kind == "join":
+            options = ["--bootstrap=manual", "-H", ",".join(self.nodes), f"--port={self.port}"]
         elif self.kind == "local":
             options = [f"--nodes={len(self.nodes)}"]
         elif self.kind == "serve":
@@ -86,6 +92,16 @@ class Shape:
         options += ["--keep-going"] if self.keep_going else []
         options += [f"--pmi-connect={self.connect}"] if self.connect != "fd" else []
         return options + (["--pmi-subversion=2"] if self.wire == "1.2" else [])
+
+    def node_options(self, node):
+        """Of a node that comes by itself."""
+        return [f"--join=10.88.0.1:{self.port}", f"--node={node}", f"--nodes={len(self.nodes)}"]
+
+    def joining(self):
+        """The numbers of those nodes, by when they come."""
+        if self.kind != "join":
+            return []
+        return sorted((n for n, host in enumerate(self.nodes) if host != LOGIN), key=lambda n: self.come[n])
 
     # --- who is who
 
@@ -180,11 +196,12 @@ class Shape:
         return [["lenient"]] if self.keep_going else []
 
     def __str__(self):
-        text = {"rsh": "ssh", "local": "played", "one": "one", "serve": "serve"}[self.kind] + f",{self.ranks} ranks"
-        if self.kind in ("rsh", "local"):
+        text = {"rsh": "ssh", "local": "played", "one": "one", "serve": "serve", "join": "join"}[self.kind] + f",{self.ranks} ranks"
+        if self.kind in ("rsh", "local", "join"):
             text += f",fanout {self.fanout}"
+        text += ",launcher apart" if self.kind in ("rsh", "join") and not self.own else ""
         if self.kind == "rsh":
-            text += ("" if self.own else ",launcher apart") + (",attached" if self.attach == "yes" else "")
+            text += ",attached" if self.attach == "yes" else ""
             text += "" if self.pdsh else ",no pdsh"
             text += f",{self.tree[2:]}" if self.tree else ""
         text += ",rough" if self.rough else ""

@@ -5,9 +5,14 @@ import os
 import re
 import time
 
+from nodes import Nodes
 from run import Run
 
 SERVING = r"serving \d ranks at 10\.88\.0\.1:\d+, open to everybody in 10\.88\.0\.0/16"
+
+
+# What a launcher says of nodes that somebody else is to start.
+BY_HAND = r"start these, each on its host:|\w+: /.* --pmi-port=.*"
 
 
 def slack():
@@ -22,11 +27,14 @@ class Trial:
         self.status = None
         self.seconds = self.took = self.cleaned = 0.0
         self.pmi_run = None
+        self.program = os.path.join(build, "pmi-start")
+        self.nodes = None
         self.left = set()
 
     def argv(self):
         shape = self.fault.shape
-        words = [os.path.join(self.build, "pmi-start")] + shape.options() + self.fault.options()
+        words = [self.program] + shape.options() + self.fault.options()
+        words += [f"--secret-file={self.nodes.secret}"] if shape.joining() else []
         words += self.fault.task(os.path.join(self.build, "tests/progs/pmi_client"))
         return self.fault.wrap(words)
 
@@ -40,7 +48,9 @@ class Trial:
         fault = self.fault
         before = self.cluster.holdings()
         fault.prepare(self.cluster)
+        self.nodes = Nodes(self.cluster, self.program, fault.shape, fault.options())
         run = self.pmi_run = Run(self.cluster, self.argv(), self.env(), **fault.run_options())
+        self.nodes.start()
         run.start()
         fault.wait_moment(run)
         fault.note_moment(run)
@@ -56,12 +66,14 @@ class Trial:
         if self.status is None:
             self.evidence()
         fault.recover(self.cluster)
-        self.wait_clean(before, fault.clean_limit() + slack())
+        self.nodes.all_came()
+        self.wait_clean(before, max(fault.clean_limit(), self.nodes.clean_limit(fault.met)) + slack())
         self.judge()
 
     def wait_clean(self, before, limit):
         begun = time.monotonic()
         while True:
+            self.nodes.nudge()
             now = self.cluster.holdings()
             self.left = now ^ before
             self.cleaned = time.monotonic() - begun
@@ -77,6 +89,10 @@ class Trial:
             lines = [line for line in lines if line not in said]
             if len(said) != 1 and run.count("ready") > 0:
                 self.say("cause", f"it has said {len(said)} times that it serves")
+        if fault.shape.joining():
+            lines = [line for line in lines if not re.fullmatch(BY_HAND, line)]
+            for text in self.nodes.wrong(self.status, fault.host):
+                self.say("status", text)
         lines = [line for line in lines if not any(re.fullmatch(words, line) for words in fault.by_tree())]
         if self.status is None:
             self.say("hang", f"not over {self.took:.1f} s after the fault")

@@ -185,6 +185,7 @@ static void do_print(struct pmi *p, char **arg)
 {
     (void)p;
     printf("%s\n", arg[0]);
+    fflush(stdout); /* what comes next may wait for whoever reads this */
 }
 
 /* Bytes that are no PMI at all, in a line of their own. */
