@@ -32,7 +32,8 @@ void provider_cannot_join(struct provider *p, const struct err *why)
     struct err text = *why;
 
     if (p->conf->is_pod && why->code == -ETIMEDOUT && p->node == NULL)
-        err_set(&text, why->code, "%s (see kubectl get pods,services, and the log of pod 0)", why->text);
+        err_set(&text, why->code, "%s (see kubectl get pods,services,networkpolicies, and the log of pod 0)",
+                why->text);
     provider_say(p, text.text);
     leave_at_once(p, EXIT_HOST);
 }
@@ -46,7 +47,8 @@ void provider_end_as_run(struct provider *p)
         return;
     }
     if (p->run_status != 0 && !p->closing) {
-        snprintf(text, sizeof(text), "the run has ended with status %d; why, its launcher says", p->run_status);
+        snprintf(text, sizeof(text), "the run has ended with status %d; why, %s says", p->run_status,
+                 p->conf->is_pod ? "the log of pod 0" : "its launcher");
         provider_say(p, text);
     }
     provider_end(p, p->run_status);

@@ -195,13 +195,16 @@ static const char *signal_name(int sig)
     return sig == SIGINT ? "INT" : sig == SIGTERM ? "TERM" : "HUP";
 }
 
-/* Nothing where the run just went on. */
+/* Nothing where the run just went on: but for a pod, as nobody sits there, and the others' logs refer to this one. */
 static void tell_signal(const struct root *r)
 {
     struct buf text;
 
-    if (r->asked->waits == NULL)
+    if (r->asked->waits == NULL) {
+        if (r->conf->bootstrap == BOOT_K8S)
+            log_error("ended by %s: this pod was told to end", signal_name(r->asked->sig));
         return;
+    }
     buf_init(&text, 0);
     (void)buf_printf(&text, "ended by %s in ", signal_name(r->asked->sig));
     say_wait(r->asked->waits, "", &text);

@@ -73,12 +73,12 @@ running() { [ "$(grep -c '^running' "$BATS_TEST_TMPDIR/pod0.out")" = "$1" ]; }
     expect_status 69
     expect_line 'pods 1,3-8 have not come (nobody within 2 s; see kubectl get pods, and the logs of those that run)'
     ended_with 69 2
-    expect_line 'the run has ended with status 69; why, its launcher says'
+    expect_line 'the run has ended with status 69; why, the log of pod 0 says'
     # Without a launcher.
     pod_names 1
     start_pods '1 2' --nodes=4 --start-timeout=1s true
     ended_with 69 1
-    expect_line 'no connection within 1 s: sim-0.sim:7647: the name is not known (see kubectl get pods,services, *'
+    expect_line 'no connection within 1 s: sim-0.sim:7647: the name is not known (see kubectl get pods,services,*'
     ended_with 69 2
     expect_line 'no connection within 1 s: sim-0.sim:7647: *connection refused (see kubectl *'
     leftovers
@@ -207,6 +207,7 @@ listening() { [ -n "$(on h0 ss -Hltn 'sport = :7647')" ]; }
     signal_on h0 TERM "$(pod_init 0)"
     wait_pod 0
     expect_status 143
+    expect_line 'ended by TERM: this pod was told to end'
     [ "$(grep -c '^bye' <<<"$output")" = 3 ] || show_run "not all had their time"
     ended_with 143 1 2
     # One that still looks for its launcher, whose name nobody knows.
