@@ -166,7 +166,8 @@ static int find_index(struct loader *ld, const char *text, struct err *err)
                        "(completionMode: Indexed)",
                        INDEX_VARIABLE);
     if (num_u64(span_of(text), 0, NODES_MAX - 1, &index) < 0)
-        return err_set(err, -EINVAL, "%s is '%s', which is no number", INDEX_VARIABLE, quoted(span_of(text)).text);
+        return err_set(err, -EINVAL, "%s is '%s', which is no pod's number", INDEX_VARIABLE,
+                       quoted(span_of(text)).text);
     if (index >= conf->nodes)
         return err_set(err, -EINVAL, "%s is %llu, but there are --nodes=%u: the Job's completions must be the same",
                        INDEX_VARIABLE, (unsigned long long)index, conf->nodes);

@@ -221,7 +221,9 @@ static void dial(struct join_find *f, char *const *addrs)
 
 static const char *why_unknown(int status)
 {
-    if (status == UV_EAI_NONAME || status == UV_EAI_NODATA || status == 0)
+    if (status == 0) /* a name that is known has an address */
+        return "out of memory";
+    if (status == UV_EAI_NONAME || status == UV_EAI_NODATA)
         return "the name is not known";
     return status == UV_EAI_AGAIN ? "no name server answers" : uv_strerror(status);
 }

@@ -80,7 +80,7 @@ void join_seat_listens(struct join_root *j, uint32_t place, struct span body)
         return;
     }
     if (n == 0 && msg_get_str(m, "text", &text, NULL) == 0)
-        log_warn("node %u cannot listen (%s), taking those below it at the launcher", j->seat[place].node,
+        log_warn("%s %u cannot listen (%s), taking those below it at the launcher", j->noun, j->seat[place].node,
                  log_escape(span_of(text)));
     free(text);
     msg_in_free(m);
@@ -113,8 +113,8 @@ void join_seat_placed(struct guest *g, struct span body)
         const struct seat *up = &j->seat[j->parent[g->place]];
 
         if (up->addrs == NULL || up->addrs[0] != NULL)
-            log_warn("node %u cannot reach its parent node %u (%s), taking it at the launcher", j->seat[g->place].node,
-                     up->node, text ? log_escape(span_of(text)) : "no reason given");
+            log_warn("%s %u cannot reach its parent %s %u (%s), taking it at the launcher", j->noun,
+                     j->seat[g->place].node, j->noun, up->node, text ? log_escape(span_of(text)) : "no reason given");
         join_take_child(j, g);
     }
     free(text);

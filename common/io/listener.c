@@ -335,7 +335,8 @@ static int open_port(struct listener *l, const struct listener_conf *conf, char 
     }
     rc = open_range(l, addrs, conf->port_low, conf->port_high);
     if (rc < 0 && conf->port_low == conf->port_high)
-        return err_set(err, rc, "cannot listen on port %u: %s", conf->port_low, uv_strerror(rc));
+        return err_set(err, rc, "cannot listen on port %u: %s%s", conf->port_low, uv_strerror(rc),
+                       rc == -EADDRINUSE ? " (--port=PORT takes another)" : "");
     if (rc < 0)
         return err_set(err, rc, "cannot listen on any of the ports %u-%u: %s", conf->port_low, conf->port_high,
                        uv_strerror(rc));
