@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* node_task.c - this node's tasks: their table, descriptors and start */
 #include <assert.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 #include "server/env.h"
 #include "server/node_pmix.h"
 #include "server/node_pty.h"
+
+#define PMIX_FILES 20 /* of libpmix itself, and those that are open while a task is started */
 
 /* --- descriptors in the loop ------------------------------------------------------------------------------------ */
 
@@ -92,19 +95,36 @@ static void fill_table(struct node_job *j, uint32_t my)
         }
 }
 
-/* Two pipes and a connection each, of which one end stays. */
+static uint64_t open_now(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    uint64_t count = 0;
+
+    if (d == NULL)
+        return 0;
+    while (readdir(d) != NULL)
+        count++;
+    closedir(d);
+    return count;
+}
+
+/* Two pipes and a connection each, of which one end stays. Where there is not quite room for these, the start of a task
+ * fails and says so. libpmix does not: a task that connects to it last waits for ever, so for it all is counted. */
 static int check_room(const struct node_job *j, uint32_t count, struct err *err)
 {
-    uint64_t each = 2 + ((j->job->connect & CONNECT_FD) != 0);
+    bool pmix = j->job->nspace != NULL;
+    uint64_t each = 2u + ((j->job->connect & CONNECT_FD) != 0) + (pmix ? 1 : 0), need = each * count;
     struct rlimit lim;
 
-    if (j->job->connect == CONNECT_SERVE || getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur == RLIM_INFINITY ||
-        each * count <= lim.rlim_cur)
+    if (j->job->connect == CONNECT_SERVE || getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur == RLIM_INFINITY)
+        return 0;
+    need += pmix && count > 0 && need <= lim.rlim_cur ? open_now() + PMIX_FILES : 0;
+    if (need <= lim.rlim_cur)
         return 0;
     return err_set(err, -EMFILE,
                    "%u tasks need %" PRIu64 " open files here, but the limit (ulimit -n) is %" PRIu64
                    ": use more nodes, or raise it",
-                   count, each * count, (uint64_t)lim.rlim_cur);
+                   count, need, (uint64_t)lim.rlim_cur);
 }
 
 int node_tasks_prepare(struct node_job *j, struct err *err)

@@ -126,6 +126,13 @@ all_in() { [ "$(grep -c 'is in$' "$BATS_TEST_TMPDIR/run.out")" = "$1" ]; }
     leftovers 5
 }
 
+@test "too few open files for the connections of all ranks: nothing starts, and that is said" {
+    run --separate-stderr on login sh -c 'ulimit -n 100; exec "$@"' sh "$pmi_start" -n 24 --timeout=20s "$ompi"
+    expect_status 1
+    expect_line 'rank 0 on login: 24 tasks need 1* open files here, but the limit (ulimit -n) is 100: *'
+    leftovers 5
+}
+
 @test "ranks that do not use it are noticed" {
     run_pmi -n 2 --pmix=yes true
     expect_status 0
