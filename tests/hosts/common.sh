@@ -54,6 +54,7 @@ started_at() {
 init_pid() {
     local start pid
     { read -r _ _ pid start <"$HOSTS_DIR/pid/$1"; } 2>/dev/null || return 1
+    [ -n "$start" ] || return 1 # one that had ended before its record was written
     [ "$(started_at "$pid")" = "$start" ] || return 1
     echo "$pid"
 }
