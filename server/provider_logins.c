@@ -287,13 +287,14 @@ static int open_all(struct provider_logins *p, const struct share_times *times, 
     return rc < 0 ? rc : open_boot(p, err);
 }
 
-/* Nothing can be done with what was handed over. */
+/* Nothing can be done with what was handed over, and nobody has business at our port. */
 static void refuse(struct provider_logins *p, const struct share_range *range, const struct err *why)
 {
     struct logins_note note = {.closed = true};
     struct msg_out *m = msg_out_new();
     struct span body;
 
+    provider_logins_close(p);
     if (!p->failed)
         log_warn("cannot log in to others (%s), %u host%s left to others", why->text, range->count,
                  range->count == 1 ? " is" : "s are");

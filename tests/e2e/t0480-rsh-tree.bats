@@ -214,3 +214,19 @@ port_of() {
     rm "$over"
     leftovers 5
 }
+
+@test "a host that cannot log in to others, for want of the script: its hosts are others', and it listens to nobody" {
+    local here=/dev/shm/script-tree
+    slow_to h1
+    on login cp "$script" "$here"
+    clean_start
+    start_pmi run --rsh-tree=1 --rsh-command="$here" --rsh-attach=no -H 'h[0-1]' "$client" init , exchange 1 10 0 new , finalize
+    wait_until 20 waits
+    ! port_of h0 || show_run "h0 listens"
+    let_in
+    wait_pmi run
+    on login rm "$here"
+    expect_status 0
+    expect_line "h0: cannot log in to others (--rsh-command='$here': No such file or directory), 1 host is left to others"
+    expect_lines_at_most 1
+}
