@@ -50,6 +50,7 @@ enum msg_type {
     MSG_BACK,
     MSG_LOGIN_FAILED,
     MSG_PMIX_EVENT,
+    MSG_UP_LAST = MSG_PMIX_EVENT,
     /* down */
     MSG_WELCOME = 64,
     MSG_REFUSED,
@@ -76,6 +77,7 @@ enum msg_type {
     MSG_STATUS,
     MSG_SHARE,
     MSG_PMIX_NOTIFY,
+    MSG_DOWN_LAST = MSG_PMIX_NOTIFY,
     /* both, on one edge */
     MSG_PING = 128,
     MSG_PONG,

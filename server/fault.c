@@ -14,10 +14,11 @@ bool fault_is_awaited(unsigned type)
     case MSG_SLOW:
     case MSG_CAME:
     case MSG_PMIX_CAME:
+    case MSG_WINDOW:
+    case MSG_STATUS:
         return false;
     default:
-        return (type >= MSG_READY && type <= MSG_PMIX_CAME) || (type >= MSG_JOB && type <= MSG_CHECK) ||
-               (type >= MSG_PMIX_RELEASE && type <= MSG_PMIX_GET) || type == MSG_PMIX_EVENT || type == MSG_PMIX_NOTIFY;
+        return (type >= MSG_READY && type <= MSG_UP_LAST) || (type >= MSG_JOB && type <= MSG_DOWN_LAST);
     }
 }
 

@@ -94,10 +94,12 @@ Test(fault, one_that_is_not_whole_is_refused)
 
 Test(fault, what_nobody_waits_for_is_none)
 {
-    static const unsigned awaited[] = {MSG_READY, MSG_BARRIER, MSG_EXITED,  MSG_OUTPUT, MSG_SPAWN,  MSG_FAULT,
-                                       MSG_JOB,   MSG_GO,      MSG_RELEASE, MSG_CHECK,  MSG_SIGNAL, MSG_END};
-    static const unsigned others[] = {MSG_TRACE, MSG_LOG,  MSG_REPORT, MSG_SLOW, MSG_CAME, MSG_ASK,
-                                      MSG_HELLO, MSG_PING, 0,          60,       120,      65535};
+    static const unsigned awaited[] = {
+        MSG_READY,    MSG_BARRIER, MSG_EXITED, MSG_OUTPUT,       MSG_SPAWN, MSG_FAULT,      MSG_JOB,
+        MSG_GO,       MSG_RELEASE, MSG_CHECK,  MSG_SIGNAL,       MSG_END,   MSG_LEAVING,    MSG_JOINED,
+        MSG_UNJOINED, MSG_WANT,    MSG_BACK,   MSG_LOGIN_FAILED, MSG_SHARE, MSG_PMIX_EVENT, MSG_PMIX_NOTIFY};
+    static const unsigned others[] = {MSG_TRACE, MSG_LOG, MSG_REPORT, MSG_SLOW, MSG_CAME, MSG_ASK,    MSG_HELLO,
+                                      MSG_PING,  0,       60,         120,      65535,    MSG_WINDOW, MSG_STATUS};
 
     for (size_t i = 0; i < ARRAY_SIZE(awaited); i++)
         cr_expect(fault_is_awaited(awaited[i]), "%s", msg_name(awaited[i]));
