@@ -81,12 +81,20 @@ int ranges_add(struct ranges *r, struct share_range add)
     return rc;
 }
 
+/* Neighbours are one range, so that what is all there lies in one. */
+bool ranges_has_all(const struct ranges *r, struct share_range part)
+{
+    uint32_t at = find(r, part.first);
+
+    return at < r->count && r->v[at].first <= part.first && end_of(part) <= end_of(r->v[at]);
+}
+
 int ranges_remove(struct ranges *r, struct share_range cut)
 {
     uint32_t at = find(r, cut.first);
     struct share_range *v, behind;
 
-    if (at == r->count || r->v[at].first > cut.first || end_of(r->v[at]) < end_of(cut))
+    if (!ranges_has_all(r, cut))
         return -ENOENT;
     v = &r->v[at];
     behind = (struct share_range){end_of(cut), end_of(*v) - end_of(cut)};

@@ -23,6 +23,8 @@ int ranges_add(struct ranges *r, struct share_range add);
 /* All of `cut` is in the set. 0, -ENOENT or -ENOMEM; on failure nothing has changed. */
 int ranges_remove(struct ranges *r, struct share_range cut);
 bool ranges_has(const struct ranges *r, uint32_t number);
+/* All of `part`? */
+bool ranges_has_all(const struct ranges *r, struct share_range part);
 /* The lowest number out of it; the set is not empty. */
 uint32_t ranges_take_first(struct ranges *r);
 /* The highest numbers out of it that are neighbours, `most` (>= 1) of them at most; the set is not empty. */

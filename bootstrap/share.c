@@ -429,7 +429,6 @@ int share_back(struct share *s, uint32_t child, struct share_range range)
 int share_close(struct share *s, uint32_t child)
 {
     struct child *c = find_child(s, child);
-
     uint32_t open;
 
     if (c == NULL)
@@ -455,12 +454,18 @@ bool share_lost(struct share *s, uint32_t child, struct share_range *range)
         return false;
     if (c->dealt.total > 0) {
         *range = ranges_take_last(&c->dealt, UINT32_MAX);
-        (void)share_add(s, *range);
         return true;
     }
     ranges_done(&c->dealt);
     *c = s->child[--s->child_count];
     return false;
+}
+
+bool share_dealt(const struct share *s, uint32_t child, struct share_range range)
+{
+    const struct child *c = find_child(s, child);
+
+    return c != NULL && ranges_has_all(&c->dealt, range);
 }
 
 int64_t share_child_of(const struct share *s, uint32_t host)

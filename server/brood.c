@@ -231,10 +231,9 @@ uint16_t brood_port(const struct brood *b)
 int brood_expect(struct brood *b, uint32_t place, const char *key)
 {
     struct vouched *v;
-    size_t at = b->vouched_count;
 
-    if (at == b->vouched_cap) {
-        size_t cap = at == 0 ? 16 : at * 2;
+    if (b->vouched_count == b->vouched_cap) {
+        size_t cap = b->vouched_cap == 0 ? 16 : b->vouched_cap * 2;
 
         v = realloc(b->vouched, cap * sizeof(*v));
         if (v == NULL)
@@ -247,8 +246,9 @@ int brood_expect(struct brood *b, uint32_t place, const char *key)
     memcpy(v->key, key, strnlen(key, TLS_KEY_TEXT));
     for (struct chick *c = b->chicks, *next; c != NULL; c = next) {
         next = c->next;
-        if (c->held && strcmp(conn_peer_key(c->conn), b->vouched[at].key) == 0)
-            take(c, &b->vouched[at]);
+        /* Looked for each time: what a child brings about may have changed the table. */
+        if (c->held && (v = find_key(b, conn_peer_key(c->conn))) != NULL)
+            take(c, v);
     }
     return 0;
 }

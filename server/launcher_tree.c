@@ -119,6 +119,10 @@ static void on_lost(uint32_t place, const struct err *why, void *arg)
 {
     struct launcher *l = arg;
 
+    if (place == 0) {
+        root_start_failed(l->root, why->text);
+        return;
+    }
     root_node_lost(l->root, l->tree->node[place], why->code < 0 ? why->text : "it closed the connection");
 }
 

@@ -25,16 +25,21 @@ const char *logins_label(const struct logins *l, uint32_t place)
 
 /* --- to the parent ---------------------------------------------------------------------------------------------- */
 
+static void no_memory_for(struct logins *l, uint32_t place)
+{
+    l->ops.on_lost(place, &(struct err){.code = -ENOMEM, .text = "out of memory"}, l->ops.arg);
+}
+
+/* A node that cannot say what it has to is lost. */
 void logins_send_note(struct logins *l, unsigned type, const struct logins_note *note)
 {
     struct msg_out *m = msg_out_new();
     struct span body;
 
-    if (m == NULL)
-        return;
-    logins_note_put(note, type, m);
-    if (msg_out_done(m, &body) == 0)
+    if (m != NULL && logins_note_put(note, type, m) == 0 && msg_out_done(m, &body) == 0)
         l->ops.send_up(type, body, l->ops.arg);
+    else
+        no_memory_for(l, l->conf.place);
     msg_out_free(m);
 }
 
@@ -89,7 +94,7 @@ static void hand_back(struct logins *l)
     while (rc == 0 && share_give_up(l->share, &range))
         rc = ranges_add(&note.ranges, range);
     if (rc < 0)
-        l->ops.on_lost(l->conf.place, &(struct err){.code = rc, .text = "out of memory"}, l->ops.arg);
+        no_memory_for(l, l->conf.place);
     else
         logins_send_note(l, MSG_BACK, &note);
     ranges_done(&note.ranges);
@@ -178,8 +183,8 @@ static void hand_over(struct logins *l, uint32_t child, struct share_range range
     if (rc == 0)
         rc = links_send(l->conf.brood.links, child, MSG_SHARE, body, false);
     if (rc < 0 && share_back(l->share, child, range) < 0)
-        log_error("out of memory");
-    if (rc < 0)
+        no_memory_for(l, l->conf.place);
+    else if (rc < 0)
         (void)share_close(l->share, child);
     msg_out_free(m);
     buf_done(&hosts);
@@ -287,7 +292,7 @@ static void on_child(uint32_t place, bool attached, void *arg)
     no_longer_under_way(l, place);
     l->ups++;
     if (share_up(l->share, place, now_us(l)) < 0 || logins_gather(l, place, l->conf.place) < 0) {
-        l->ops.on_lost(place, &(struct err){.code = -ENOMEM, .text = "out of memory"}, l->ops.arg);
+        no_memory_for(l, place);
         return;
     }
     l->ops.on_up(place, attached, l->ops.arg);

@@ -40,7 +40,7 @@ struct logins_ops {
     void (*on_unjoined)(uint32_t place, void *arg);
     /* The launcher is about to log in to `place` itself. */
     void (*on_failed_from)(uint32_t place, uint32_t from, const char *text, void *arg);
-    /* Both: a child was lost too often. */
+    /* Both: a child was lost too often; our own place: we cannot go on. */
     void (*on_lost)(uint32_t place, const struct err *why, void *arg);
     void (*on_stranger)(void *arg);
     void *arg;

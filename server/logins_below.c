@@ -33,6 +33,8 @@ bool logins_child_lost(struct logins *l, uint32_t child, const struct err *why)
     while (rc == 0 && share_lost(l->share, child, &range)) {
         behind += range.count;
         rc = ranges_add(&note.ranges, range);
+        if (rc == 0)
+            rc = share_add(l->share, range);
     }
     if (rc == 0)
         rc = share_add(l->share, (struct share_range){child, 1});
@@ -51,10 +53,16 @@ bool logins_child_lost(struct logins *l, uint32_t child, const struct err *why)
     return true;
 }
 
+/* Is `place` the child, or one that it was handed? Nobody else's is it to speak of. */
+static bool is_its(const struct logins *l, uint32_t child, uint32_t place)
+{
+    return share_child_of(l->share, place) == child;
+}
+
 static int have_joined(struct logins *l, uint32_t child, const struct logins_note *note)
 {
     for (uint32_t i = 0; i < note->count; i++) {
-        if (note->place[i] == child || share_child_of(l->share, note->place[i]) != child)
+        if (note->place[i] == child || !is_its(l, child, note->place[i]) || !is_its(l, child, note->parent[i]))
             return -EPROTO;
         if (logins_gather(l, note->place[i], note->parent[i]) < 0)
             return -ENOMEM;
@@ -64,10 +72,10 @@ static int have_joined(struct logins *l, uint32_t child, const struct logins_not
 
 static int has_failed(struct logins *l, uint32_t child, const struct logins_note *note)
 {
-    int rc = share_drop(l->share, child, note->one);
+    int rc = is_its(l, child, note->from) ? share_drop(l->share, child, note->one) : -ENOENT;
 
     if (rc < 0)
-        return -EPROTO;
+        return rc == -ENOENT ? -EPROTO : rc;
     if (!logins_at_launcher(l)) {
         logins_send_note(l, MSG_LOGIN_FAILED, note);
         return 0;
@@ -89,10 +97,10 @@ static int is_back(struct logins *l, uint32_t child, const struct logins_note *n
 
 static int are_gone(struct logins *l, uint32_t child, const struct logins_note *note)
 {
-    if (share_child_of(l->share, note->one) != child || note->one == child)
+    if (!is_its(l, child, note->one) || note->one == child)
         return -EPROTO;
     for (uint32_t i = 0; i < note->ranges.count; i++)
-        if (share_child_of(l->share, note->ranges.v[i].first) != child)
+        if (!share_dealt(l->share, child, note->ranges.v[i]))
             return -EPROTO;
     unjoin(l, note);
     return 0;

@@ -98,19 +98,20 @@ static int get_ranges(const struct msg_in *m, uint32_t places, struct ranges *ou
     return rc < 0 ? err_set(err, rc, rc == -ENOMEM ? "out of memory" : "its places are no ranges") : 0;
 }
 
-static void put_ranges(struct msg_out *m, const struct ranges *r)
+static int put_ranges(struct msg_out *m, const struct ranges *r)
 {
-    uint32_t *v = calloc(2 * (r->count + 1u), sizeof(*v));
+    uint32_t *v = calloc(2 * (r->count + (size_t)1), sizeof(*v));
 
-    for (uint32_t i = 0; v != NULL && i < r->count; i++) {
+    if (v == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < r->count; i++) {
         v[i] = r->v[i].first;
         v[r->count + i] = r->v[i].count;
     }
-    if (v != NULL) {
-        msg_put_u32v(m, "first", v, r->count);
-        msg_put_u32v(m, "count", v + r->count, r->count);
-    }
+    msg_put_u32v(m, "first", v, r->count);
+    msg_put_u32v(m, "count", v + r->count, r->count);
     free(v);
+    return 0;
 }
 
 /* --- share ------------------------------------------------------------------------------------------------------ */
@@ -146,8 +147,10 @@ int logins_share_get(struct span body, uint32_t places, struct logins_share *out
 
 /* --- up --------------------------------------------------------------------------------------------------------- */
 
-void logins_note_put(const struct logins_note *note, unsigned type, struct msg_out *m)
+int logins_note_put(const struct logins_note *note, unsigned type, struct msg_out *m)
 {
+    int rc = 0;
+
     switch (type) {
     case MSG_JOINED:
         msg_put_u32v(m, "place", note->place, note->count);
@@ -155,11 +158,11 @@ void logins_note_put(const struct logins_note *note, unsigned type, struct msg_o
         break;
     case MSG_UNJOINED:
         msg_put_u64(m, "place", note->one);
-        put_ranges(m, &note->ranges);
+        rc = put_ranges(m, &note->ranges);
         msg_put_str(m, "text", note->text);
         break;
     case MSG_BACK:
-        put_ranges(m, &note->ranges);
+        rc = put_ranges(m, &note->ranges);
         msg_put_bool(m, "closed", note->closed);
         break;
     default:
@@ -168,6 +171,7 @@ void logins_note_put(const struct logins_note *note, unsigned type, struct msg_o
         msg_put_str(m, "text", note->text);
         break;
     }
+    return rc;
 }
 
 static int get_joined(const struct msg_in *m, uint32_t places, struct logins_note *n, struct err *err)

@@ -50,7 +50,8 @@ struct logins_note {
     char *text;    /* unjoined, login-failed: why; owned */
 };
 
-void logins_note_put(const struct logins_note *note, unsigned type, struct msg_out *m);
+/* 0 or -ENOMEM; what msg_out_done() finds comes on top of it. */
+int logins_note_put(const struct logins_note *note, unsigned type, struct msg_out *m);
 int logins_note_get(struct span body, unsigned type, uint32_t places, struct logins_note *out, struct err *err);
 void logins_note_done(struct logins_note *note);
 

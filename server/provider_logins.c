@@ -299,11 +299,11 @@ static void refuse(struct provider_logins *p, const struct share_range *range, c
         log_warn("cannot log in to others (%s), %u host%s left to others", why->text, range->count,
                  range->count == 1 ? " is" : "s are");
     p->failed = true;
-    if (ranges_add(&note.ranges, *range) == 0 && m != NULL) {
-        logins_note_put(&note, MSG_BACK, m);
-        if (msg_out_done(m, &body) == 0)
-            send_up(MSG_BACK, body, p);
-    }
+    if (m != NULL && ranges_add(&note.ranges, *range) == 0 && logins_note_put(&note, MSG_BACK, m) == 0 &&
+        msg_out_done(m, &body) == 0)
+        send_up(MSG_BACK, body, p);
+    else
+        on_lost(p->conf.place, &(struct err){.code = -ENOMEM, .text = "out of memory"}, p);
     ranges_done(&note.ranges);
     msg_out_free(m);
 }

@@ -21,7 +21,8 @@ those that are left until its standard input ends. Ways:
   record ADDRESS PORT --listen=ADDR:PORT --bytes=FILE    a relay that keeps what its first caller says
   provider --how=HOW WORD...    in place of a provider, whose command line is WORD...: with a key that is vouched for. It
                                 joins and does its part for a task that ends at once. HOW: twice (three hellos), huge (a
-                                frame), key (it tells the key of the run on standard error)
+                                frame), key (it tells the key of the run on standard error), claims (that the next place, which it has been
+                handed, has joined below the launcher)
 """
 import hashlib
 import select
@@ -35,7 +36,7 @@ import threading
 import time
 
 PROLOGUE = b"pmistart\0\1\0\1\0\0\0\0"
-HELLO, READY, EXITED, FINISHED, JOB, GO, END, PING, PONG = 1, 4, 7, 16, 67, 68, 71, 128, 129
+HELLO, READY, EXITED, FINISHED, JOINED, JOB, GO, END, PING, PONG = 1, 4, 7, 16, 30, 67, 68, 71, 128, 129
 PATIENCE = 15  # seconds until a connection counts as held
 
 
@@ -349,6 +350,8 @@ def provider(options, words):
     elif options["how"] == "key":
         at = body.index(b"run_key") + len("run_key") + 2
         print("the key of the run is", body[at:at + 32].hex(), file=sys.stderr, flush=True)
+    elif options["how"] == "claims":
+        say(s, frame(JOINED, place=[2], parent=[0]))
     while kind is not None:
         kind, body = answer(s)
         if kind == JOB:

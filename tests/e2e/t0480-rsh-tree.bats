@@ -181,6 +181,17 @@ kill_on() {
     leftovers 9
 }
 
+@test "who says of a host what it has no say in: named, and the run ends" {
+    script=$(site_script tree <<END
+exec ssh -n "\$PMI_HOSTLIST" "python3 $BATS_TEST_DIRNAME/stranger.py provider --how=claims \$PMI_PROVIDER --pmi-rank=0"
+END
+    )
+    run_pmi --rsh-tree=1 --rsh-command="$script" -H 'h[0-1]' true
+    expect_status 1
+    expect_line "*: refused 'joined' from h0: it speaks of hosts that it was not given"
+    leftovers 5
+}
+
 # port_of HOST: one that it listens on, but sshd's.
 # shellcheck disable=SC2016 # for awk
 port_of() {

@@ -35,7 +35,7 @@ static void check_note(const struct logins_note *n, unsigned type)
     for (uint32_t i = 0; i < n->count; i++)
         assert(n->place[i] > 0 && n->place[i] < PLACES && n->parent[i] < PLACES);
     assert(m != NULL);
-    logins_note_put(n, type, m);
+    assert(logins_note_put(n, type, m) == 0);
     assert(msg_out_done(m, &body) == 0);
     assert(logins_note_get(body, type, PLACES, &again, NULL) == 0);
     assert(again.count == n->count && again.ranges.total == n->ranges.total && again.one == n->one);

@@ -82,7 +82,7 @@ static int back(const struct logins_note *note, unsigned type, struct logins_not
     struct span body;
     int rc;
 
-    logins_note_put(note, type, m);
+    cr_assert_eq(logins_note_put(note, type, m), 0);
     cr_assert_eq(msg_out_done(m, &body), 0);
     rc = logins_note_get(body, type, 10, got, NULL);
     msg_out_free(m);

@@ -42,6 +42,9 @@ Test(ranges, neighbours_become_one_and_what_is_cut_out_leaves_two)
     cr_assert_eq(ranges_remove(&r, (struct share_range){7, 1}), 0);
     expect_ranges(&r, cut, 2);
     cr_expect(ranges_has(&r, 6) && !ranges_has(&r, 7) && ranges_has(&r, 11) && !ranges_has(&r, 12));
+    cr_expect(ranges_has_all(&r, (struct share_range){9, 3}) && ranges_has_all(&r, (struct share_range){5, 2}));
+    cr_expect(!ranges_has_all(&r, (struct share_range){5, 4}) && !ranges_has_all(&r, (struct share_range){11, 2}));
+    cr_expect_not(ranges_has_all(&r, (struct share_range){20, 1}));
     ranges_done(&r);
 }
 
@@ -180,7 +183,7 @@ static struct share *launcher(uint32_t width, struct share_range all)
     return s;
 }
 
-Test(share, a_lost_child_leaves_all_it_was_dealt_and_is_not_added_itself)
+Test(share, a_lost_child_leaves_all_it_was_dealt_to_whoever_adds_it)
 {
     struct share *s = launcher(1, (struct share_range){1, 10});
     struct share_range r;
@@ -192,13 +195,16 @@ Test(share, a_lost_child_leaves_all_it_was_dealt_and_is_not_added_itself)
     cr_assert(share_deal(s, SECOND, &child, &r));
     cr_expect(child == 1 && r.first == 2 && r.count == 9);
     cr_expect_eq(share_child_of(s, 5), 1);
+    cr_expect(share_dealt(s, 1, (struct share_range){2, 9}) && share_dealt(s, 1, (struct share_range){10, 1}));
+    cr_expect(!share_dealt(s, 1, (struct share_range){1, 2}) && !share_dealt(s, 2, (struct share_range){2, 1}));
     cr_expect_not(share_deal(s, SECOND, &child, &r));
     cr_assert(share_lost(s, 1, &r));
     cr_expect(r.first == 2 && r.count == 9);
     cr_expect_not(share_lost(s, 1, &r));
-    cr_expect_eq(share_left(s), 9);
+    cr_expect_eq(share_left(s), 0);
     cr_expect_eq(share_children(s), 0);
     cr_expect_eq(share_child_of(s, 5), -1);
+    cr_assert_eq(share_add(s, r), 0);
     cr_expect(share_next(s, 2 * SECOND, &host) && host == 2);
     share_free(s);
 }
