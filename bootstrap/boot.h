@@ -26,6 +26,7 @@ struct boot_node {
     bool crowded;    /* `words` say that too many logged in at once */
     int exit_code;   /* of its login, or -1 */
     char *words;     /* the last that it said, printable; or NULL */
+    char *elsewhere; /* how a login from another host failed, printable; or NULL */
     char *refused;   /* why its connection was refused, or NULL */
 };
 

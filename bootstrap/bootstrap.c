@@ -24,6 +24,7 @@ static void free_all(struct bootstrap *b)
         b->method->free(b);
     for (uint32_t i = 0; b->node != NULL && i < b->conf->plan->node_count; i++) {
         free(b->node[i].words);
+        free(b->node[i].elsewhere);
         free(b->node[i].refused);
     }
     free(b->node);
@@ -189,7 +190,7 @@ void boot_node_failed(struct bootstrap *b, uint32_t node)
     settle(b);
 }
 
-void boot_node_words(struct boot_node *n, struct span text)
+static void keep_words(char **kept, struct span text)
 {
     struct buf shown = {0};
     char *words;
@@ -201,8 +202,13 @@ void boot_node_words(struct boot_node *n, struct span text)
     buf_done(&shown);
     if (words == NULL)
         return;
-    free(n->words);
-    n->words = words;
+    free(*kept);
+    *kept = words;
+}
+
+void boot_node_words(struct boot_node *n, struct span text)
+{
+    keep_words(&n->words, text);
 }
 
 void boot_node_key(struct bootstrap *b, uint32_t node, const struct keyline_found *found)
@@ -351,6 +357,11 @@ int boot_login(struct bootstrap *b, uint32_t node, struct err *err)
     return b->over || b->closing || b->node[node].state != NODE_WAITING ? 0 : b->method->login(b, node, err);
 }
 
+void boot_why(const struct bootstrap *b, uint32_t node, struct buf *out)
+{
+    b->method->why(b, node, out);
+}
+
 void boot_cancel(struct bootstrap *b, uint32_t node)
 {
     if (!b->over && !b->closing && b->method->cancel != NULL)
@@ -371,7 +382,7 @@ void boot_unjoined(struct bootstrap *b, uint32_t node)
 
 void boot_words(struct bootstrap *b, uint32_t node, const char *text)
 {
-    boot_node_words(&b->node[node], span_of(text));
+    keep_words(&b->node[node].elsewhere, span_of(text));
 }
 
 void boot_refused(struct bootstrap *b, uint32_t node, const char *reason)

@@ -52,6 +52,7 @@ struct boot_conf {
     const char *srun;      /* slurm: its path */
     const char *agent;     /* rsh: what the shipped script uses in the place of ssh, or NULL */
     bool one_by_one;       /* rsh: nothing is started but by boot_login() */
+    uint64_t limit_ms;     /* rsh: after which the owner gives up a login; 0: as long as the start may take */
     uint32_t providers;    /* of the whole run, where the plan has not all of them; 0: it has */
 };
 
@@ -66,11 +67,13 @@ void boot_not_started(struct bootstrap *b, uint32_t id, int err_no);
 
 /* Start the login of a node that waits. */
 int boot_login(struct bootstrap *b, uint32_t node, struct err *err);
+/* "STAGE: reason" of one that has not joined yet. */
+void boot_why(const struct bootstrap *b, uint32_t node, struct buf *out);
 /* End its login, if it still runs and is one of its own. */
 void boot_cancel(struct bootstrap *b, uint32_t node);
 /* It had joined, and was lost: it waits again. */
 void boot_unjoined(struct bootstrap *b, uint32_t node);
-/* What is known of a login that was tried from elsewhere. */
+/* What is known of a login that was tried from elsewhere: said as long as none from here was begun. */
 void boot_words(struct bootstrap *b, uint32_t node, const char *text);
 
 /* Which node is provider `index` of run `run`, or -1. This is how a hello finds its node where no key line vouches for

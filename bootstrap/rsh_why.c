@@ -90,9 +90,8 @@ void rsh_why(const struct bootstrap *b, uint32_t node, struct buf *out)
     const struct rsh *r = b->method_data;
     const struct boot_node *n = &b->node[node];
     const struct rsh_run *run = n->run > 0 ? r->run[n->run - 1] : NULL;
-
+    uint64_t limit_ms = b->conf->limit_ms > 0 ? b->conf->limit_ms : b->conf->conf->start_timeout_ms;
     bool started = n->words != NULL && span_starts(span_of(n->words), "pmi-start: ");
-
     bool keyed = n->state == NODE_KEYED || (run != NULL && run->key[n->index] != NULL);
 
     if (keyed && n->words == NULL && n->exit_code > 0)
@@ -103,8 +102,10 @@ void rsh_why(const struct bootstrap *b, uint32_t node, struct buf *out)
         buf_add_str(out, "start: providers connect, but the script does not pass on the providers' output");
     else if (n->words != NULL)
         why_by_words(n, out);
+    else if (run == NULL && n->elsewhere != NULL)
+        buf_printf(out, "login: %s", n->elsewhere);
     else if (run == NULL && b->ops.login_from != NULL && b->ops.login_from(node, b->ops.arg) != NULL)
-        buf_printf(out, "login: no word of it from %s, which was to log in to it", b->ops.login_from(node, b->ops.arg));
+        buf_printf(out, "login: no word of it from %s, to which it was left", b->ops.login_from(node, b->ops.arg));
     else if (run == NULL)
         buf_add_str(out, "login: its turn did not come");
     else if (n->exit_code >= 0)
@@ -112,6 +113,5 @@ void rsh_why(const struct bootstrap *b, uint32_t node, struct buf *out)
     else if (run->ended)
         why_by_script(run, out);
     else
-        buf_printf(out, "login: no answer within %" PRIu64 ".%" PRIu64 " s", b->conf->conf->start_timeout_ms / 1000,
-                   b->conf->conf->start_timeout_ms % 1000 / 100);
+        buf_printf(out, "login: no answer within %" PRIu64 ".%" PRIu64 " s", limit_ms / 1000, limit_ms % 1000 / 100);
 }

@@ -62,8 +62,8 @@ int share_close(struct share *s, uint32_t child);
 /* `host` is `child`'s no more, but not to be logged in to from here either, as when the child could not. 0 or -ENOENT.
  */
 int share_drop(struct share *s, uint32_t child, uint32_t host);
-/* A child is lost, and all below it: what it was dealt, a range a call, which is nobody's then: whoever is to try it again
- * adds it; false: that was all, and the child is forgotten. */
+/* A child is lost, and all below it: what it was dealt, a range a call; that is nobody's then, and whoever is to try it
+ * again adds it. False: that was all, and the child is forgotten. */
 bool share_lost(struct share *s, uint32_t child, struct share_range *range);
 /* Has `child` been dealt all of `range`, and still has it? */
 bool share_dealt(const struct share *s, uint32_t child, struct share_range range);

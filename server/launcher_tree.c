@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* launcher_tree.c - the launcher's side of --rsh-tree: who has joined, below whom, and who is to log in to whom */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/io/log.h"
@@ -7,12 +8,20 @@
 #include "server/launcher_priv.h"
 #include "server/tree.h"
 
+/* No login from `from` has worked, nor that to `place`, which is tried from here: which of them it is will show. */
+struct doubt {
+    struct doubt *next;
+    uint32_t place, from, left;
+    char *text;
+};
+
 struct launcher_tree {
     struct logins_how how;
     struct logins *logins;
     uint32_t *parent, *node; /* [how.places] */
     bool *joined;
     uint32_t in; /* joined, the launcher among them */
+    struct doubt *doubts;
     bool wired;
 };
 
@@ -70,6 +79,49 @@ static const char *host(uint32_t place, void *arg)
     return l->plan->node[l->tree->node[place]].login;
 }
 
+static void doubt_free(struct doubt *d)
+{
+    free(d->text);
+    free(d);
+}
+
+static void warn_of_from(const struct launcher *l, const struct doubt *d)
+{
+    const struct plan_node *to = &l->plan->node[l->tree->node[d->place]], *at = &l->plan->node[l->tree->node[d->from]];
+
+    log_warn("%s: logins from here fail (%s: %s), %u host%s left to others", at->host, to->host,
+             log_escape(span_of(d->text)), d->left, d->left == 1 ? " is" : "s are");
+}
+
+/* It is up after all: it was not for it that the login from elsewhere failed. */
+static void settle_doubts(struct launcher *l, uint32_t place)
+{
+    for (struct doubt **p = &l->tree->doubts, *d; (d = *p) != NULL;) {
+        if (d->place != place) {
+            p = &d->next;
+            continue;
+        }
+        *p = d->next;
+        warn_of_from(l, d);
+        doubt_free(d);
+    }
+}
+
+static int add_doubt(struct launcher *l, const struct logins_note *failed)
+{
+    struct doubt *d = calloc(1, sizeof(*d));
+
+    if (d == NULL)
+        return -ENOMEM;
+    *d = (struct doubt){l->tree->doubts, failed->one, failed->from, failed->left, strdup(failed->text)};
+    if (d->text == NULL) {
+        free(d);
+        return -ENOMEM;
+    }
+    l->tree->doubts = d;
+    return 0;
+}
+
 static void on_joined(uint32_t place, uint32_t parent, void *arg)
 {
     struct launcher *l = arg;
@@ -80,6 +132,7 @@ static void on_joined(uint32_t place, uint32_t parent, void *arg)
     t->joined[place] = true;
     t->parent[place] = parent;
     t->in++;
+    settle_doubts(l, place);
     if (parent != 0) {
         log_debug("node %u joined below node %u", t->node[place], t->node[parent]);
         on_up(place, false, l);
@@ -103,16 +156,20 @@ static void on_unjoined(uint32_t place, void *arg)
         boot_unjoined(l->boot, t->node[place]);
 }
 
-static void on_failed_from(uint32_t place, uint32_t from, const char *text, void *arg)
+static void on_failed_from(const struct logins_note *failed, void *arg)
 {
     struct launcher *l = arg;
-    const struct plan_node *to = &l->plan->node[l->tree->node[place]], *at = &l->plan->node[l->tree->node[from]];
+    uint32_t node = l->tree->node[failed->one];
+    const char *at = l->plan->node[l->tree->node[failed->from]].host;
     char words[ERR_TEXT_MAX];
 
-    snprintf(words, sizeof(words), "login from %s failed: %s", at->host, text);
-    log_info("%s: %s; trying from the launcher", to->host, log_escape(span_of(words)));
+    snprintf(words, sizeof(words), "from %s: %s", at, failed->text);
+    log_info("%s: login from %s failed: %s; trying from the launcher", l->plan->node[node].host, at,
+             log_escape(span_of(failed->text)));
     if (l->boot != NULL)
-        boot_words(l->boot, l->tree->node[place], words);
+        boot_words(l->boot, node, words);
+    if (failed->left > 0 && add_doubt(l, failed) < 0)
+        log_warn("%s: logins from here fail", at);
 }
 
 static void on_lost(uint32_t place, const struct err *why, void *arg)
@@ -273,5 +330,9 @@ void launcher_tree_free(struct launcher *l)
     free(l->tree->parent);
     free(l->tree->node);
     free(l->tree->joined);
+    for (struct doubt *d = l->tree->doubts, *next; d != NULL; d = next) {
+        next = d->next;
+        doubt_free(d);
+    }
     free(l->tree);
 }

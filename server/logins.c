@@ -112,10 +112,10 @@ void logins_give_up(struct logins *l, const char *text)
     hand_back(l);
 }
 
-/* The launcher is to try it: here it cannot be done. */
-static void pass_on(struct logins *l, uint32_t place, const char *text)
+/* The launcher is to try it: here it cannot be done. Whether that is for this host or for that one will show there. */
+static void pass_on(struct logins *l, uint32_t place, const char *text, uint32_t left)
 {
-    struct logins_note note = {.one = place, .from = l->conf.place, .text = (char *)text};
+    struct logins_note note = {.one = place, .from = l->conf.place, .left = left, .text = (char *)text};
 
     logins_send_note(l, MSG_LOGIN_FAILED, &note);
 }
@@ -131,7 +131,7 @@ static void no_longer_under_way(struct logins *l, uint32_t place)
 
 void logins_login_failed(struct logins *l, uint32_t place, const char *text)
 {
-    char why[ERR_TEXT_MAX];
+    uint32_t left = 0;
 
     if (l->closing || l->all_in || logins_at_launcher(l) || share_failed(l->share, place) < 0)
         return;
@@ -140,10 +140,13 @@ void logins_login_failed(struct logins *l, uint32_t place, const char *text)
     l->failures++;
     no_longer_under_way(l, place);
     brood_forget(l->brood, place);
-    snprintf(why, sizeof(why), "%s: %s", logins_label(l, place), text);
-    pass_on(l, place, text);
-    if (l->ups == 0 && (share_under_way(l->share) == 0 || l->failures >= FAILURES_MAX))
-        logins_give_up(l, why);
+    if (!l->gave_up && l->ups == 0 && (share_under_way(l->share) == 0 || l->failures >= FAILURES_MAX))
+        left = share_left(l->share) + l->failures;
+    pass_on(l, place, text, left);
+    if (left > 0) {
+        l->gave_up = true;
+        hand_back(l);
+    }
     logins_pump(l);
 }
 
@@ -262,13 +265,14 @@ static void on_tick(uv_timer_t *t)
 
     for (uint32_t i = 0; i < l->under_way_count && !l->closing; i++) {
         uint32_t place = l->under_way[i].place;
-        char text[64];
+        struct buf why = {0};
 
         if (now - l->under_way[i].began_ms < l->conf.limit_ms)
             continue;
-        snprintf(text, sizeof(text), "no answer within %.1f s", (double)l->conf.limit_ms / 1000);
+        l->ops.why(place, &why, l->ops.arg);
         l->ops.cancel(place, l->ops.arg);
-        logins_login_failed(l, place, text);
+        logins_login_failed(l, place, buf_str(&why) != NULL ? why.p : "login: no answer");
+        buf_done(&why);
         break; /* the others at the next tick: the table has changed */
     }
     if (!l->closing)

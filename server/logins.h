@@ -6,7 +6,7 @@
  * goes up in as few messages as it may: who has joined is gathered for a moment.
  *
  * A node hands back what it cannot do: a host that could not be logged in to from here goes to the launcher; where no
- * login works at all, what nobody has begun with goes back to the parent, who gets a warning and deals it to others. A
+ * login works at all, what nobody has begun with goes back to the parent, who deals it to others. A
  * child that is lost before all are in leaves all that it was dealt, and is logged in to again.
  */
 #ifndef SERVER_LOGINS_H
@@ -27,6 +27,8 @@ struct logins;
 struct logins_ops {
     /* Start the login of the host at `place`. What comes of it is told by logins_key() and logins_login_failed(). */
     int (*start)(uint32_t place, void *arg, struct err *err);
+    /* Why it is not up yet, "STAGE: reason"; at a provider. */
+    void (*why)(uint32_t place, struct buf *out, void *arg);
     /* It is given up: nothing more is to come of it. */
     void (*cancel)(uint32_t place, void *arg);
     /* It is up, by a login of this node. */
@@ -38,8 +40,8 @@ struct logins_ops {
     void (*on_joined)(uint32_t place, uint32_t parent, void *arg);
     /* Not any more. */
     void (*on_unjoined)(uint32_t place, void *arg);
-    /* The launcher is about to log in to `place` itself. */
-    void (*on_failed_from)(uint32_t place, uint32_t from, const char *text, void *arg);
+    /* The launcher is about to log in to its `one` itself. */
+    void (*on_failed_from)(const struct logins_note *failed, void *arg);
     /* Both: a child was lost too often; our own place: we cannot go on. */
     void (*on_lost)(uint32_t place, const struct err *why, void *arg);
     void (*on_stranger)(void *arg);

@@ -82,7 +82,7 @@ static int has_failed(struct logins *l, uint32_t child, const struct logins_note
     }
     rc = share_keep(l->share, note->one);
     if (rc == 0)
-        l->ops.on_failed_from(note->one, note->from, note->text, l->ops.arg);
+        l->ops.on_failed_from(note, l->ops.arg);
     return rc;
 }
 

@@ -168,6 +168,7 @@ int logins_note_put(const struct logins_note *note, unsigned type, struct msg_ou
     default:
         msg_put_u64(m, "place", note->one);
         msg_put_u64(m, "from", note->from);
+        msg_put_u64(m, "left", note->left);
         msg_put_str(m, "text", note->text);
         break;
     }
@@ -220,7 +221,8 @@ static int get_note(const struct msg_in *m, unsigned type, uint32_t places, stru
         return rc < 0 ? rc : msg_get_bool(m, "closed", &n->closed, err);
     case MSG_LOGIN_FAILED:
         if ((rc = get_one(m, "place", 1, places, &n->one, err)) < 0 ||
-            (rc = get_one(m, "from", 1, places, &n->from, err)) < 0)
+            (rc = get_one(m, "from", 1, places, &n->from, err)) < 0 ||
+            (rc = get_one(m, "left", 0, places, &n->left, err)) < 0)
             return rc;
         return msg_get_str(m, "text", &n->text, err);
     default:

@@ -46,6 +46,7 @@ struct logins_note {
     uint32_t count;
     uint32_t one;  /* unjoined: who is lost; login-failed: who was to be logged in to */
     uint32_t from; /* login-failed: from where */
+    uint32_t left; /* login-failed: how many that leaves to others, as none has worked there; 0: others do, or may */
     bool closed;   /* back: no more for this child */
     char *text;    /* unjoined, login-failed: why; owned */
 };

@@ -138,6 +138,12 @@ static int make_plan(struct provider_logins *p)
     return p->plan.node == NULL || p->place_of == NULL ? -ENOMEM : 0;
 }
 
+/* So that the launcher has as much time for it again. */
+static uint64_t login_limit_ms(const struct provider_logins *p)
+{
+    return p->conf.conf->start_timeout_ms / 2;
+}
+
 static int find_script(struct provider_logins *p, struct err *err)
 {
     int rc = process_self_path(&p->self_path, err);
@@ -178,6 +184,7 @@ static int open_boot(struct provider_logins *p, struct err *err)
         .envp = environ,
         .script = p->script,
         .one_by_one = true,
+        .limit_ms = login_limit_ms(p),
         .providers = p->conf.how->places - 1,
     };
     return boot_open(p->loop, &p->boot_conf, &ops, &p->boot, err);
@@ -201,7 +208,7 @@ static int start(uint32_t place, void *arg, struct err *err)
     const char *at;
 
     if (node == p->plan.node_count)
-        return err_set(err, -EMFILE, "too many logins have failed here");
+        return err_set(err, -EMFILE, "more logins than there is room for here");
     login = strdup(host(place, p));
     if (login == NULL)
         return err_set(err, -ENOMEM, "out of memory");
@@ -211,6 +218,15 @@ static int start(uint32_t place, void *arg, struct err *err)
     p->place_of[node] = place;
     p->started++;
     return boot_login(p->boot, node, err);
+}
+
+static void why(uint32_t place, struct buf *out, void *arg)
+{
+    struct provider_logins *p = arg;
+    int64_t node = node_of(p, place);
+
+    if (node >= 0)
+        boot_why(p->boot, (uint32_t)node, out);
 }
 
 static void cancel(uint32_t place, void *arg)
@@ -255,6 +271,7 @@ static int open_logins(struct provider_logins *p, const struct share_times *time
     const struct conf_ports *port = &p->conf.conf->port;
     struct logins_ops ops = {
         .start = start,
+        .why = why,
         .cancel = cancel,
         .on_up = on_up,
         .host = host,
@@ -265,7 +282,7 @@ static int open_logins(struct provider_logins *p, const struct share_times *time
     };
     struct logins_conf lc = {.how = p->conf.how, .place = p->conf.place, .times = *times};
 
-    lc.limit_ms = p->conf.conf->start_timeout_ms / 2;
+    lc.limit_ms = login_limit_ms(p);
     lc.brood = (struct brood_conf){
         .interface = p->conf.interface,
         .port_low = port->range ? port->low : 0,

@@ -31,7 +31,7 @@ static void check_note(const struct logins_note *n, unsigned type)
     struct span body;
 
     check_ranges(&n->ranges);
-    assert(n->one < PLACES && n->from < PLACES);
+    assert(n->one < PLACES && n->from < PLACES && n->left < PLACES);
     for (uint32_t i = 0; i < n->count; i++)
         assert(n->place[i] > 0 && n->place[i] < PLACES && n->parent[i] < PLACES);
     assert(m != NULL);
@@ -39,7 +39,8 @@ static void check_note(const struct logins_note *n, unsigned type)
     assert(msg_out_done(m, &body) == 0);
     assert(logins_note_get(body, type, PLACES, &again, NULL) == 0);
     assert(again.count == n->count && again.ranges.total == n->ranges.total && again.one == n->one);
-    assert(again.from == n->from && again.closed == n->closed && (again.text == NULL) == (n->text == NULL));
+    assert(again.from == n->from && again.left == n->left && again.closed == n->closed &&
+           (again.text == NULL) == (n->text == NULL));
     logins_note_done(&again);
     msg_out_free(m);
 }

@@ -113,9 +113,9 @@ Test(logins_msg, what_goes_up_comes_back_or_is_refused)
     cr_expect_eq(back(&n, MSG_BACK, &got), -EPROTO);
     n.ranges = (struct ranges){twice, 2, 2, 4};
     cr_expect_eq(back(&n, MSG_BACK, &got), -EPROTO);
-    n = (struct logins_note){.one = 4, .from = 2, .text = (char *)"no route"};
+    n = (struct logins_note){.one = 4, .from = 2, .left = 7, .text = (char *)"no route"};
     cr_assert_eq(back(&n, MSG_LOGIN_FAILED, &got), 0);
-    cr_expect(got.one == 4 && got.from == 2);
+    cr_expect(got.one == 4 && got.from == 2 && got.left == 7);
     cr_expect_str_eq(got.text, "no route");
     logins_note_done(&got);
     cr_expect_eq(back(&n, MSG_UNJOINED, &got), 0);
