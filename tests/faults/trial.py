@@ -12,7 +12,7 @@ SERVING = r"serving \d ranks at 10\.88\.0\.1:\d+, open to everybody in 10\.88\.0
 
 
 # What a launcher says of nodes that somebody else is to start.
-BY_HAND = r"start these, each on its host:|\w+: /.* --pmi-port=.*"
+BY_HAND = r"start these, each on its host:|waiting for .*: \d+ of \d+ are here|\w+: /.* --pmi-port=.*"
 
 
 def slack():
