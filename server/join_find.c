@@ -178,22 +178,37 @@ static void on_round_failed(const struct err *why, void *arg)
     next_round(f);
 }
 
+static bool is_usable(const struct addrinfo *ai)
+{
+    return ai->ai_family == AF_INET || ai->ai_family == AF_INET6;
+}
+
+/* Out of memory: as many as there is room for. */
+static void add_addr(const struct join_find *f, const struct addrinfo *ai, char ***addrs)
+{
+    const void *at = ai->ai_family == AF_INET
+                         ? (const void *)&((const struct sockaddr_in *)(const void *)ai->ai_addr)->sin_addr
+                         : (const void *)&((const struct sockaddr_in6 *)(const void *)ai->ai_addr)->sin6_addr;
+    char ip[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 8];
+
+    if (inet_ntop(ai->ai_family, at, ip, sizeof(ip)) == NULL)
+        return;
+    snprintf(text, sizeof(text), "%s:%u", ip, f->port);
+    (void)strv_add(addrs, text);
+}
+
+/* Of more than can be dialled at once, as where a Service's name leads to all pods, each round has the next ones. */
 static char **addrs_of(const struct join_find *f, const struct addrinfo *ai)
 {
-    char **addrs = NULL, ip[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 8];
+    unsigned count = 0, i = 0, first;
+    char **addrs = NULL;
 
-    for (; ai != NULL && strv_count(addrs) < ADDRS_MAX; ai = ai->ai_next) {
-        const void *at = ai->ai_family == AF_INET
-                             ? (const void *)&((const struct sockaddr_in *)(const void *)ai->ai_addr)->sin_addr
-                             : (const void *)&((const struct sockaddr_in6 *)(const void *)ai->ai_addr)->sin6_addr;
-
-        if ((ai->ai_family != AF_INET && ai->ai_family != AF_INET6) ||
-            inet_ntop(ai->ai_family, at, ip, sizeof(ip)) == NULL)
-            continue;
-        snprintf(text, sizeof(text), "%s:%u", ip, f->port);
-        if (strv_add(&addrs, text) < 0)
-            break;
-    }
+    for (const struct addrinfo *a = ai; a != NULL; a = a->ai_next)
+        count += is_usable(a);
+    first = count > ADDRS_MAX ? f->rounds * ADDRS_MAX % count : 0;
+    for (; ai != NULL; ai = ai->ai_next)
+        if (is_usable(ai) && (count + i++ - first) % count < ADDRS_MAX)
+            add_addr(f, ai, &addrs);
     return addrs;
 }
 
