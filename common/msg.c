@@ -76,6 +76,7 @@ static const struct {
     {MSG_STATUS, "status"},
     {MSG_SHARE, "share"},
     {MSG_PMIX_NOTIFY, "pmix-notify"},
+    {MSG_PMIX_CHECK, "pmix-check"},
     {MSG_PING, "ping"},
     {MSG_PONG, "pong"},
 };

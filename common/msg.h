@@ -77,7 +77,8 @@ enum msg_type {
     MSG_STATUS,
     MSG_SHARE,
     MSG_PMIX_NOTIFY,
-    MSG_DOWN_LAST = MSG_PMIX_NOTIFY,
+    MSG_PMIX_CHECK,
+    MSG_DOWN_LAST = MSG_PMIX_CHECK,
     /* both, on one edge */
     MSG_PING = 128,
     MSG_PONG,

@@ -2,6 +2,7 @@
 #include "server/barrier_msg.h"
 
 #include <stdio.h>
+#include "server/pmix_sig.h"
 
 void barrier_put(struct msg_out *m, const struct barrier_id *id, uint64_t round)
 {
@@ -27,6 +28,10 @@ void barrier_text(const struct barrier_id *id, uint64_t round, char *out, size_t
 {
     char group[120] = "", tag[32] = "", set[32] = "";
 
+    if (id->set == BARRIER_SET_PMIX) {
+        pmix_sig_text(id->group, out, size);
+        return;
+    }
     if (span_is(id->group, "NODE"))
         snprintf(group, sizeof(group), " of its node");
     else if (!span_is(id->group, "WORLD"))

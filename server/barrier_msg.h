@@ -6,6 +6,9 @@
 #include "common/msg.h"
 #include "server/barrier.h"
 
+/* As `set`: no barrier but what ranks wait for over PMIx, and `group` is its name (pmix_sig.h). It has no rounds. */
+#define BARRIER_SET_PMIX UINT32_MAX
+
 /* `round` counts from 0 throughout. */
 void barrier_put(struct msg_out *m, const struct barrier_id *id, uint64_t round);
 /* `id` views into the body. 0 or -EPROTO, -ENOENT. */

@@ -391,10 +391,8 @@ void node_down(struct node *n, unsigned type, struct span body)
         node_release_from_parent(n, body);
         return;
     }
-    if (type == MSG_PMIX_RELEASE) {
-        node_pmix_release_from_parent(n, body);
+    if (node_pmix_down(n, type, body))
         return;
-    }
     rc = msg_in_new(&m, body, &err);
     if (rc == 0)
         rc = is_routed(type) ? routed(n, type, body, m, &err) : spread(n, type, body, m, &err);

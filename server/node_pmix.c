@@ -224,8 +224,9 @@ static struct node_pmix *pmix_new(struct node *n)
         return NULL;
     }
     uv_timer_init(n->loop, &p->late);
-    p->late.data = p;
-    p->handles = 1;
+    uv_timer_init(n->loop, &p->check);
+    p->late.data = p->check.data = p;
+    p->handles = 2;
     n->handles++;
     return p;
 }
@@ -317,7 +318,9 @@ void node_pmix_end(struct node *n)
     scratch_remove(); /* first of all: if the library crashes in its end, it does so without harm */
     if (p->host != NULL)
         pmix_host_close(p->host, !p->unclean, unref);
+    node_pmix_given_up(p, NULL);
     uv_close((uv_handle_t *)&p->late, on_timer_closed);
+    uv_close((uv_handle_t *)&p->check, on_timer_closed);
 }
 
 void node_pmix_forget(struct node_job *j)

@@ -7,6 +7,7 @@
 #ifndef SERVER_NODE_PMIX_H
 #define SERVER_NODE_PMIX_H
 
+#include "server/barrier_msg.h"
 #include "server/node_priv.h"
 #include "server/pmix_fence.h"
 #include "server/pmix_host.h"
@@ -29,15 +30,17 @@ struct node_pmix {
     struct pmix_fences *fences;
     struct pmix_up *asked; /* wait for an answer from the root, by their tickets */
     uint32_t asked_count, next_req;
-    uint64_t contexts; /* at the root: the number that a group has got last */
-    uv_timer_t late;   /* until what was begun last is there */
+    uint64_t contexts;        /* at the root: the number that a group has got last */
+    struct pmix_given *given; /* keys of ours that are asked for by others, until they are there */
+    uv_timer_t late;          /* until what was begun last is there */
+    uv_timer_t check;         /* from an entry, where some rank is gone, until it is asked who is awaited */
     unsigned handles;
     bool broken; /* --keep-going, and a rank is lost: no collective can be complete */
     bool ending;
     bool unclean; /* some task has ended without finalize, or was perhaps turned away */
 };
 
-#define PMIX_ASKER_SET UINT32_MAX /* in the place of a session's number: the node's PMIx server asks */
+#define PMIX_ASKER_SET BARRIER_SET_PMIX /* in the place of a session's number: the node's PMIx server asks */
 
 /* The job's part of it. True: it has begun, and the job is ready when node_job_prepared() is called, or fails. */
 bool node_pmix_begin(struct node_job *j);
@@ -61,11 +64,21 @@ void node_pmix_seen_read(struct node_job *j, const struct msg_in *m);
 
 /* Messages. */
 void node_pmix_fence_from_child(struct node *n, uint32_t place, struct span body);
-void node_pmix_release_from_parent(struct node *n, struct span body);
+/* True: that was one of the parent's to us. */
+bool node_pmix_down(struct node *n, unsigned type, struct span body);
 int node_pmix_answer(struct node *n, const struct msg_in *m, struct err *err);
 int node_pmix_get(struct node *n, const struct msg_in *m, struct err *err);
 int node_pmix_notified(struct node_job *j, const struct msg_in *m, struct err *err);
 int node_pmix_spawned(struct node *n, const struct msg_in *m, struct err *err);
+
+/* node_pmix_wait.c: who waits for whom, and in vain. A rank is gone; one of ours has ended; one collective is broken.
+ */
+void node_pmix_watch(const struct node *n);
+void node_pmix_task_gone(struct task *t);
+void node_pmix_break(struct node *n, struct span sig);
+/* For the launcher: all that lasts here, of that job; what lasts longer than so many ticks. */
+void node_pmix_report(struct node_job *j);
+void node_pmix_tick(struct node *n, unsigned ticks);
 
 /* What other files have for it. A job that was held back is ready, or cannot start: */
 void node_job_prepared(struct node_job *j);
@@ -77,6 +90,10 @@ int node_find_places(struct node_job *j);
 
 /* Between node_pmix*.c. */
 void node_pmix_enter(struct node_pmix *p, struct pmix_up *u);
+void node_pmix_check(struct node_pmix *p, struct span sig);
+/* A member of this node that is gone: true where there is one, and it is said. */
+bool node_pmix_say_gone(const struct node_pmix *p, struct span sig, bool or_out);
+void node_pmix_given_up(struct node_pmix *p, const struct task *t);
 void node_pmix_ask(struct node_pmix *p, struct pmix_up *u);
 void node_pmix_got(struct node_pmix *p, struct pmix_up *u);
 void node_pmix_event(struct node_pmix *p, struct pmix_up *u);

@@ -251,6 +251,39 @@ static void send_got(struct node *n, uint64_t ticket, int rc, struct span data)
     node_send_map(n, MSG_PMIX_GOT, m, false);
 }
 
+/* The library is asked for them, and is never heard of again where the rank ends without having committed any. */
+struct pmix_given {
+    struct pmix_given *next;
+    uint64_t ticket;
+    const struct task *task;
+};
+
+static int keep_given(struct node_pmix *p, const struct task *t, uint64_t ticket)
+{
+    struct pmix_given *g = calloc(1, sizeof(*g));
+
+    if (g == NULL)
+        return -ENOMEM;
+    *g = (struct pmix_given){p->given, ticket, t};
+    p->given = g;
+    return 0;
+}
+
+/* `t` has ended, or NULL: all of this is over. */
+void node_pmix_given_up(struct node_pmix *p, const struct task *t)
+{
+    for (struct pmix_given **at = &p->given, *g; (g = *at) != NULL;) {
+        if (t != NULL && g->task != t) {
+            at = &g->next;
+            continue;
+        }
+        *at = g->next;
+        if (t != NULL)
+            send_got(p->node, g->ticket, -ENOENT, SPAN_NONE);
+        free(g);
+    }
+}
+
 int node_pmix_get(struct node *n, const struct msg_in *m, struct err *err)
 {
     uint64_t asker, req, job, rank, ticket;
@@ -269,6 +302,8 @@ int node_pmix_get(struct node *n, const struct msg_in *m, struct err *err)
     /* Of one that has ended some versions of the library would wait for ever. */
     if (t == NULL || t->state == TASK_ENDED || j->job->nspace == NULL || n->pmix == NULL || n->pmix->host == NULL)
         send_got(n, ticket, -ENOENT, SPAN_NONE);
+    else if (keep_given(n->pmix, t, ticket) < 0)
+        send_got(n, ticket, -ENOMEM, SPAN_NONE);
     else
         pmix_host_get(n->pmix->host, j->job->nspace, (uint32_t)rank, ticket);
     return 0;
@@ -276,6 +311,13 @@ int node_pmix_get(struct node *n, const struct msg_in *m, struct err *err)
 
 void node_pmix_got(struct node_pmix *p, struct pmix_up *u)
 {
-    send_got(p->node, u->ticket, u->rc, buf_span(&u->data));
+    for (struct pmix_given **at = &p->given, *g; (g = *at) != NULL; at = &g->next) {
+        if (g->ticket != u->ticket)
+            continue;
+        *at = g->next;
+        free(g);
+        send_got(p->node, u->ticket, u->rc, buf_span(&u->data));
+        break;
+    }
     pmix_up_done(u, 0, SPAN_NONE);
 }

@@ -206,27 +206,34 @@ void node_pmix_fence_from_child(struct node *n, uint32_t place, struct span body
             pmix_fences_child(n->pmix->fences, piece.sig, kid < 0 ? UINT32_MAX : (uint32_t)kid, piece.data, piece.more);
         if (rc < 0)
             refuse(n, place, MSG_PMIX_FENCE, rc);
+        else
+            node_pmix_watch(n);
     }
     msg_in_free(m);
 }
 
-void node_pmix_release_from_parent(struct node *n, struct span body)
+bool node_pmix_down(struct node *n, unsigned type, struct span body)
 {
     struct err err = {0};
     struct msg_in *m = NULL;
     struct piece piece;
     int rc;
 
+    if (type != MSG_PMIX_RELEASE && type != MSG_PMIX_CHECK)
+        return false;
     if (n->pmix == NULL || n->pmix->ending || n->pmix->broken)
-        return;
+        return true;
     rc = msg_in_new(&m, body, &err);
     if (rc == 0)
         rc = piece_read(m, &piece, &err);
     if (rc < 0)
-        node_refuse(n, FAULT_PARENT, MSG_PMIX_RELEASE, &err);
+        node_refuse(n, FAULT_PARENT, type, &err);
+    else if (type == MSG_PMIX_CHECK)
+        node_pmix_check(n->pmix, piece.sig);
     else
         release(n->pmix, piece.sig, piece.data, piece.more, body);
     msg_in_free(m);
+    return true;
 }
 
 /* --- from the library ------------------------------------------------------------------------------------------- */
@@ -265,8 +272,14 @@ void node_pmix_enter(struct node_pmix *p, struct pmix_up *u)
 
     if (rc == 0)
         rc = p->broken || p->ending ? -EIO : name_it(u, v, &sig);
-    if (rc == 0)
+    if (rc == 0 && u->partial) {
+        rc = pmix_fences_hold(p->fences, buf_span(&sig), u);
+        if (rc == 0) /* else its end is about to be known */
+            (void)node_pmix_say_gone(p, buf_span(&sig), true);
+    } else if (rc == 0) {
         rc = pmix_fences_enter(p->fences, buf_span(&sig), buf_span(&u->data), u);
+    }
+    node_pmix_watch(p->node);
     if (rc == -E2BIG || rc == -ENOMEM || rc == -ENOSPC)
         refuse(p->node, FAULT_OWN, MSG_PMIX_FENCE, rc);
     if (rc < 0)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "common/io/log.h"
 #include "server/mpi_seen.h"
-#include "server/node_priv.h"
+#include "server/node_pmix.h"
 
 #define BARRIERS_TOLD_MAX 16 /* in one report */
 #define TICKS 4              /* to --barrier-warn */
@@ -46,6 +46,7 @@ void node_report(struct node_job *j)
     if (t.slots != NULL && j->barriers != NULL)
         barriers_each_open(j->barriers, tell_barrier, &t);
     free(t.slots);
+    node_pmix_report(j);
     m = node_job_map(j);
     if (m != NULL) {
         msg_put_u64(m, "place", j->node->conf.place);
@@ -67,6 +68,8 @@ static void on_tick(uv_timer_t *h)
 
     if (j->barriers != NULL && !j->closing && !j->node->paused)
         barriers_tick(j->barriers, TICKS, tell_slow, j);
+    if (j->job->id == 0 && !j->node->paused) /* the job that is there from begin to end, for all */
+        node_pmix_tick(j->node, TICKS);
 }
 
 /* A script, or a program that loads MPI late, is not seen to need PMIx before it runs (pmix_want.c), and its ranks say

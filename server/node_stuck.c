@@ -85,6 +85,7 @@ void node_rank_gone(struct node_job *j)
 {
     j->gone_known = true;
     node_stuck_arm(j);
+    node_pmix_watch(j->node);
 }
 
 int node_waits_from_child(struct node_job *j, struct span body, const struct msg_in *m, struct err *err)
@@ -125,6 +126,7 @@ void node_task_gone(struct task *t)
 {
     if (t->job->barriers != NULL)
         barriers_each_noted(t->job->barriers, on_noted, t);
+    node_pmix_task_gone(t);
     node_attrs_arm(t->job);
 }
 
@@ -157,6 +159,10 @@ int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err 
     int rc;
 
     if (barrier_read(m, &id, &round, NULL) == 0) {
+        if (id.set == BARRIER_SET_PMIX) {
+            node_pmix_break(j->node, id.group);
+            return 0;
+        }
         rc = barriers_break_one(j->barriers, &id, -EIO);
         return rc < 0 ? err_set(err, rc, "no memory for a barrier") : 0;
     }

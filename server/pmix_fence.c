@@ -12,6 +12,10 @@ struct fence {
     char *sig;
     size_t sig_len;
     bool here, entered; /* local members; they are in */
+    bool held;          /* but for one that has gone */
+    bool noted;         /* somebody waits in it, as is known from above or here */
+    bool broken;        /* stays, as it is for good */
+    unsigned ticks;
     void *entry;
     bool *kid, *kid_in;
     uint32_t missing; /* this node and children that are not in */
@@ -114,6 +118,11 @@ static void one_in(struct pmix_fences *f, struct fence *e)
         f->ops->up((struct span){e->sig, e->sig_len}, buf_span(&e->up), f->arg);
 }
 
+static int may_enter(const struct fence *e)
+{
+    return !e->here ? -EPROTO : e->broken ? -EIO : e->entered ? -EALREADY : 0;
+}
+
 int pmix_fences_enter(struct pmix_fences *f, struct span sig, struct span data, void *entry)
 {
     struct fence *e = NULL;
@@ -121,16 +130,26 @@ int pmix_fences_enter(struct pmix_fences *f, struct span sig, struct span data, 
 
     if (rc < 0)
         return rc;
-    if (!e->here)
-        return -EPROTO;
-    if (e->entered)
-        return -EALREADY;
+    if ((rc = may_enter(e)) < 0)
+        return rc;
     rc = data.n > 0 ? buf_add(&e->up, data.p, data.n) : 0;
     if (rc < 0)
         return rc;
     e->entered = true;
     e->entry = entry;
     one_in(f, e);
+    return 0;
+}
+
+int pmix_fences_hold(struct pmix_fences *f, struct span sig, void *entry)
+{
+    struct fence *e = NULL;
+    int rc = find(f, sig, &e);
+
+    if (rc < 0 || (rc = may_enter(e)) < 0)
+        return rc;
+    e->entered = e->held = e->noted = true;
+    e->entry = entry;
     return 0;
 }
 
@@ -141,6 +160,8 @@ int pmix_fences_child(struct pmix_fences *f, struct span sig, uint32_t kid, stru
 
     if (rc < 0)
         return rc;
+    if (e->broken)
+        return 0;
     if (kid >= f->kids || !e->kid[kid] || e->kid_in[kid])
         return -EPROTO;
     rc = data.n > 0 ? buf_add(&e->up, data.p, data.n) : 0;
@@ -166,7 +187,7 @@ int pmix_fences_release(struct pmix_fences *f, struct span sig, struct span data
     int rc;
 
     HASH_FIND(hh, f->known, sig.p, sig.n, e);
-    if (e == NULL)
+    if (e == NULL || e->broken)
         return 0;
     if (e->missing > 0)
         return -EPROTO;
@@ -193,9 +214,85 @@ void pmix_fences_fail(struct pmix_fences *f, int rc)
     }
 }
 
-void pmix_fences_each(const struct pmix_fences *f, bool (*each)(struct span sig, void *arg), void *arg)
+/* --- who is awaited --------------------------------------------------------------------------------------------- */
+
+static struct span sig_of(const struct fence *e)
 {
-    for (const struct fence *e = f->known; e != NULL; e = e->hh.next)
-        if (e->entered && !each((struct span){e->sig, e->sig_len}, arg))
-            return;
+    return (struct span){e->sig, e->sig_len};
+}
+
+static bool is_here_awaited(const struct fence *e)
+{
+    return e->here && (!e->entered || e->held) && !e->broken;
+}
+
+static bool is_awaiting(const struct pmix_fences *f, const struct fence *e)
+{
+    bool some = e->entered;
+
+    for (uint32_t i = 0; i < f->kids; i++)
+        some = some || e->kid_in[i];
+    return some && e->missing > 0 && !e->broken;
+}
+
+void pmix_fences_each_entered(const struct pmix_fences *f, pmix_fences_fn *fn, void *arg)
+{
+    for (const struct fence *e = f->known, *next; e != NULL; e = next) {
+        next = e->hh.next;
+        if (e->entered && !e->held && !e->broken)
+            fn(sig_of(e), arg);
+    }
+}
+
+void pmix_fences_each_awaiting(const struct pmix_fences *f, pmix_fences_fn *fn, void *arg)
+{
+    for (const struct fence *e = f->known, *next; e != NULL; e = next) {
+        next = e->hh.next;
+        if (is_awaiting(f, e))
+            fn(sig_of(e), arg);
+    }
+}
+
+bool pmix_fences_note(struct pmix_fences *f, struct span sig, bool *kid)
+{
+    struct fence *e = NULL;
+
+    if (find(f, sig, &e) < 0) /* whatever it is, nobody is found by it */
+        return false;
+    for (uint32_t i = 0; i < f->kids && !e->noted && !e->broken; i++)
+        kid[i] = e->kid[i] && !e->kid_in[i];
+    e->noted = true;
+    return is_here_awaited(e);
+}
+
+void pmix_fences_each_noted(const struct pmix_fences *f, pmix_fences_fn *fn, void *arg)
+{
+    for (const struct fence *e = f->known, *next; e != NULL; e = next) {
+        next = e->hh.next;
+        if (e->noted && is_here_awaited(e))
+            fn(sig_of(e), arg);
+    }
+}
+
+void pmix_fences_tick(struct pmix_fences *f, unsigned ticks, pmix_fences_fn *fn, void *arg)
+{
+    for (struct fence *e = f->known, *next; e != NULL; e = next) {
+        next = e->hh.next;
+        if (is_awaiting(f, e) && e->ticks < ticks && ++e->ticks == ticks)
+            fn(sig_of(e), arg);
+    }
+}
+
+void pmix_fences_break(struct pmix_fences *f, struct span sig, int rc)
+{
+    struct fence *e = NULL;
+
+    if (find(f, sig, &e) < 0 || e->broken)
+        return;
+    e->broken = true;
+    if (e->entered)
+        f->ops->done(e->entry, rc, SPAN_NONE, f->arg);
+    e->entered = false;
+    buf_done(&e->up);
+    buf_done(&e->down);
 }

@@ -30,7 +30,7 @@ struct pmix_fences *pmix_fences_new(uint32_t kids, const struct pmix_fence_ops *
 void pmix_fences_free(struct pmix_fences *f);
 
 /* 0; -EALREADY: this node is in already; -EPROTO: its members cannot be told, or it has none there; -ENOSPC: too many
- * at once; -E2BIG: more than PMIX_FENCE_BYTES_MAX; -ENOMEM. On failure `entry` is not kept. */
+ * at once; -E2BIG: more than PMIX_FENCE_BYTES_MAX; -EIO: it is broken; -ENOMEM. On failure `entry` is not kept. */
 int pmix_fences_enter(struct pmix_fences *f, struct span sig, struct span data, void *entry);
 /* A piece of what a child's subtree brings, the last one unless `more`. */
 int pmix_fences_child(struct pmix_fences *f, struct span sig, uint32_t kid, struct span data, bool more);
@@ -40,7 +40,24 @@ int pmix_fences_release(struct pmix_fences *f, struct span sig, struct span data
 void pmix_fences_kids(const struct pmix_fences *f, struct span sig, bool *kid);
 /* Everybody who waits here is told `rc`, and it is forgotten who is in. */
 void pmix_fences_fail(struct pmix_fences *f, int rc);
-/* The signatures that local entries wait in; false ends it. */
-void pmix_fences_each(const struct pmix_fences *f, bool (*each)(struct span sig, void *arg), void *arg);
+
+/* Who is awaited? A node waits where somebody here or below is in, and somebody else here or below is not. All of
+ * these may be called from within their callbacks, but for the ones above. */
+typedef void pmix_fences_fn(struct span sig, void *arg);
+/* As pmix_fences_enter(), but a member of this node has gone, perhaps without having been in: it waits, and goes no
+ * further. */
+int pmix_fences_hold(struct pmix_fences *f, struct span sig, void *entry);
+/* Those that local members are in. */
+void pmix_fences_each_entered(const struct pmix_fences *f, pmix_fences_fn *fn, void *arg);
+void pmix_fences_each_awaiting(const struct pmix_fences *f, pmix_fences_fn *fn, void *arg);
+/* Somebody waits in it: keep that in mind. `kid`, all false: at or below which children somebody is awaited; none where
+ * it has been in mind already. True: so are members here. */
+bool pmix_fences_note(struct pmix_fences *f, struct span sig, bool *kid);
+/* Those in mind whose members here are awaited. */
+void pmix_fences_each_noted(const struct pmix_fences *f, pmix_fences_fn *fn, void *arg);
+/* One more tick has gone by: those that wait here since `ticks` of them, each once. */
+void pmix_fences_tick(struct pmix_fences *f, unsigned ticks, pmix_fences_fn *fn, void *arg);
+/* It can never be complete: who is in, or enters later, is told `rc` or -EIO. */
+void pmix_fences_break(struct pmix_fences *f, struct span sig, int rc);
 
 #endif

@@ -62,6 +62,7 @@ struct pmix_up {
     unsigned range;     /* of an event; PMIx's number */
     uint32_t timeout;   /* seconds; 0: none */
     uint64_t ticket;    /* of pmix_host_get() */
+    unsigned ticks;     /* the receiver\'s: for how long it has waited */
     struct spawn_want want;
     void (*answer)(struct pmix_up *u, int rc, struct span data); /* NULL: nobody waits */
     void (*call)(void);

@@ -2,13 +2,14 @@
 #include "server/pmix_sig.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/limits.h"
 #include "common/num.h"
 
-static const char kinds[] = {PMIX_SIG_FENCE, PMIX_SIG_CONNECT, PMIX_SIG_DISCONNECT,
-                             PMIX_SIG_GROUP, PMIX_SIG_UNGROUP, 0};
+static const char kinds[] = {
+    PMIX_SIG_FENCE, PMIX_SIG_CONNECT, PMIX_SIG_DISCONNECT, PMIX_SIG_GROUP, PMIX_SIG_UNGROUP, PMIX_SIG_KEYS, 0};
 
 static int compare(const void *a, const void *b)
 {
@@ -109,4 +110,53 @@ int pmix_sig_next(struct span *sig, struct pmix_member *m)
         return -EPROTO;
     m->last = (uint32_t)v;
     return 1;
+}
+
+/* " of ranks 0-3,7"; nothing where it is all of a job. */
+static int add_members(struct span sig, struct buf *out)
+{
+    const char *before = " of ranks ";
+    struct pmix_member m;
+    uint32_t job = 0;
+    int rc = 0;
+
+    while (rc == 0 && pmix_sig_next(&sig, &m) == 1) {
+        bool other = *before == ',' && m.job != job;
+
+        job = m.job;
+        if (other)
+            return buf_add_str(out, " and of other jobs");
+        if (m.last == PMIX_SIG_ALL)
+            return 0;
+        rc = m.first == m.last ? buf_printf(out, "%s%u", before, m.first)
+                               : buf_printf(out, "%s%u-%u", before, m.first, m.last);
+        before = ",";
+    }
+    return rc;
+}
+
+void pmix_sig_text(struct span sig, char *out, size_t size)
+{
+    const char *name = sig.n == 0 ? NULL : memchr(sig.p, '/', sig.n);
+    char kind = sig.n == 0 ? '\0' : *sig.p;
+    struct buf text = {0};
+    struct pmix_member m;
+    int rc;
+
+    if (kind == PMIX_SIG_KEYS && pmix_sig_next(&sig, &m) == 1) {
+        snprintf(out, size, "PMIx get of rank %u's keys", m.first);
+        return;
+    }
+    rc = buf_printf(&text, "PMIx %s",
+                    kind == PMIX_SIG_FENCE        ? "fence"
+                    : kind == PMIX_SIG_CONNECT    ? "connect"
+                    : kind == PMIX_SIG_DISCONNECT ? "disconnect"
+                    : kind == PMIX_SIG_UNGROUP    ? "end of group"
+                                                  : "group");
+    if (rc == 0 && name != NULL)
+        rc = buf_printf(&text, " '%.*s'", (int)(sig.p + sig.n - name) - 1, name + 1);
+    if (rc == 0)
+        (void)add_members(sig, &text);
+    snprintf(out, size, "%s", buf_str(&text) == NULL ? "PMIx collective" : buf_str(&text));
+    buf_done(&text);
 }

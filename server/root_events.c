@@ -331,7 +331,11 @@ int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err)
         break_barrier(j, &id, round);
     root_who(j, (uint32_t)rank, 0, name, sizeof(name));
     barrier_text(&id, round, which, sizeof(which));
-    snprintf(line, sizeof(line), "%s %s before %s", name, left ? "closed PMI" : "exited", which);
+    snprintf(line, sizeof(line), "%s %s before %s", name,
+             !left                        ? "exited"
+             : id.set == BARRIER_SET_PMIX ? "finalized PMIx"
+                                          : "closed PMI",
+             which);
     root_blame_rank(j, (uint32_t)rank, BLAME_UNFINALIZED, 1, line);
     return 0;
 }

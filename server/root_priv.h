@@ -59,6 +59,7 @@ enum ask_why { ASK_LIMIT = 1, ASK_SIGNAL = 2, ASK_STATE = 4, ASK_SLOW = 8 };
 struct slow_barrier {
     uint32_t job;
     char text[BARRIER_TEXT_MAX];
+    uint64_t at; /* when; 0 of one that has rounds */
 };
 
 struct root {

@@ -143,10 +143,13 @@ void root_limit(struct root *r)
         root_say_limit(r);
 }
 
-static bool is_among(const struct slow_barrier *list, unsigned count, const struct slow_barrier *s)
+/* What has no rounds is told anew once it can have lasted for so long again. */
+static bool is_among(const struct root *r, const struct slow_barrier *list, unsigned count,
+                     const struct slow_barrier *s)
 {
     for (unsigned i = 0; i < count && i < SLOW_MAX; i++)
-        if (list[i].job == s->job && strcmp(list[i].text, s->text) == 0)
+        if (list[i].job == s->job && strcmp(list[i].text, s->text) == 0 &&
+            s->at - list[i].at < r->conf->barrier_warn_ms)
             return true;
     return false;
 }
@@ -161,10 +164,11 @@ void root_slow(struct root_job *j, const struct msg_in *m)
     if (r->phase != ROOT_RUNNING || barrier_read(m, &id, &round, NULL) < 0)
         return;
     barrier_text(&id, round, s.text, sizeof(s.text));
-    if (is_among(r->told, r->told_count, &s)) /* more than one node finds it slow */
+    s.at = id.set == BARRIER_SET_PMIX ? uv_now(r->loop) : 0;
+    if (is_among(r, r->told, r->told_count, &s)) /* more than one node finds it slow */
         return;
     root_ask(r, ASK_SLOW, 0);
-    if (r->asked != NULL && r->asked->slow_count < SLOW_MAX && !is_among(r->asked->slow, r->asked->slow_count, &s))
+    if (r->asked != NULL && r->asked->slow_count < SLOW_MAX && !is_among(r, r->asked->slow, r->asked->slow_count, &s))
         r->asked->slow[r->asked->slow_count++] = s;
 }
 
@@ -192,6 +196,7 @@ static struct wait *wait_of(struct report *p, const struct root_job *j, const st
     w->ended = ended_then(p, j);
     w->in = calloc(j->size, sizeof(*w->in));
     memcpy(w->text, text, sizeof(text));
+    w->pmix = id->set == BARRIER_SET_PMIX;
     if (w->in == NULL || buf_add(&w->group, id->group.p, id->group.n) < 0) {
         free(w->in);
         free(w);

@@ -11,6 +11,7 @@ struct wait {
     const struct root_job *job;
     char text[BARRIER_TEXT_MAX];
     struct buf group;
+    bool pmix;         /* the group is the name of what is awaited over PMIx */
     uint32_t node;     /* of group NODE: whose; else TREE_NONE */
     bool *in;          /* [size] */
     const bool *ended; /* [size]: which ranks had ended when it was asked; lent */

@@ -9,6 +9,7 @@
 #include "common/hostlist.h"
 #include "common/io/log.h"
 #include "server/group.h"
+#include "server/pmix_sig.h"
 #include "server/root_report.h"
 
 #define FOLDED_MAX 120 /* bytes of folded ranks or hosts in a line */
@@ -64,11 +65,25 @@ static bool is_known(const struct root_job *j, uint32_t rank)
     return j->addr != NULL || j->root->asked->answered[place_of_rank(j, rank)];
 }
 
+static void add_pmix_members(const struct wait *w, bool *member)
+{
+    struct span rest = buf_span(&w->group);
+    struct pmix_member m;
+
+    while (pmix_sig_next(&rest, &m) == 1)
+        for (uint32_t i = m.first; m.job == w->job->id && i <= m.last && i < w->job->size; i++)
+            member[i] = true;
+}
+
 static void add_members(const struct wait *w, bool *member)
 {
     struct span rest = buf_span(&w->group);
     struct group_part part;
 
+    if (w->pmix) {
+        add_pmix_members(w, member);
+        return;
+    }
     if (span_is(rest, "WORLD") || span_is(rest, "NODE")) {
         for (uint32_t i = 0; i < w->job->size; i++)
             member[i] = w->node == TREE_NONE || w->job->node_of[i] == w->node;
@@ -113,6 +128,17 @@ static void say_mute(const struct root *r, const char *before, struct buf *out)
     free(hosts);
 }
 
+/* Over PMIx it is known which nodes are awaited, and not for which of several ranks. */
+static const char *not_in(const struct wait *w, const uint32_t *ranks, uint32_t count)
+{
+    if (w->pmix && w->group.len > 0 && *w->group.p == PMIX_SIG_KEYS)
+        return ", not put by ";
+    for (uint32_t i = 1; w->pmix && i < count; i++)
+        if (w->job->node_of[ranks[i]] == w->job->node_of[ranks[i - 1]])
+            return ", not entered by all of ";
+    return ", not entered by ";
+}
+
 /* "barrier 2 of job 3", and who is awaited: ", not entered by rank 1 on h1; no word from h2" */
 static void say_wait(const struct wait *w, const char *middle, struct buf *out)
 {
@@ -122,7 +148,7 @@ static void say_wait(const struct wait *w, const char *middle, struct buf *out)
     say_job(w->job, out);
     (void)buf_add_str(out, middle);
     if (ranks != NULL && count > 0) {
-        (void)buf_add_str(out, ", not entered by ");
+        (void)buf_add_str(out, not_in(w, ranks, count));
         say_ranks(w->job, ranks, count, true, out);
     }
     free(ranks);

@@ -165,3 +165,75 @@ Test(pmix_fence, all_that_wait_can_be_told_that_it_failed)
     cr_expect_str_eq(r.said, "done me(-5)=;");
     pmix_fences_free(r.f);
 }
+
+static void tell(struct span sig, void *arg)
+{
+    say(arg, "tell", sig, span_of(""));
+}
+
+Test(pmix_fence, who_is_awaited_below_is_told_once_and_who_is_in_is_not)
+{
+    struct rig r;
+    bool kid[2] = {false, false};
+
+    rig_open(&r);
+    cr_expect_eq(child(&r, "h01", 0, NULL, false), 0);
+    cr_expect(pmix_fences_note(r.f, span_of("h01"), kid));
+    cr_expect(!kid[0] && kid[1]);
+    kid[1] = false;
+    cr_expect(pmix_fences_note(r.f, span_of("h01"), kid));
+    cr_expect(!kid[0] && !kid[1]);
+    pmix_fences_each_noted(r.f, tell, &r);
+    cr_expect_eq(enter(&r, "h01", NULL, "me"), 0);
+    pmix_fences_each_noted(r.f, tell, &r);
+    pmix_fences_each_entered(r.f, tell, &r);
+    cr_expect_str_eq(r.said, "tell h01=;tell h01=;");
+    pmix_fences_free(r.f);
+}
+
+Test(pmix_fence, one_that_lasts_is_told_once_and_not_where_all_are_in)
+{
+    struct rig r;
+
+    rig_open(&r);
+    cr_expect_eq(enter(&r, "h0", NULL, "a"), 0);
+    cr_expect_eq(enter(&r, "h", NULL, "b"), 0); /* all of this subtree */
+    for (int i = 0; i < 6; i++)
+        pmix_fences_tick(r.f, 3, tell, &r);
+    pmix_fences_each_awaiting(r.f, tell, &r);
+    cr_expect_str_eq(r.said, "up h=;tell h0=;tell h0=;");
+    pmix_fences_free(r.f);
+}
+
+Test(pmix_fence, a_node_that_has_lost_a_member_waits_and_goes_no_further)
+{
+    struct rig r;
+
+    rig_open(&r);
+    cr_expect_eq(pmix_fences_hold(r.f, span_of("h"), (void *)(uintptr_t) "me"), 0);
+    cr_expect_eq(enter(&r, "h", NULL, "again"), -EALREADY);
+    pmix_fences_each_noted(r.f, tell, &r);
+    pmix_fences_fail(r.f, -ECANCELED);
+    cr_expect_str_eq(r.said, "tell h=;done me(-125)=;");
+    pmix_fences_free(r.f);
+}
+
+Test(pmix_fence, what_is_broken_stays_so)
+{
+    struct rig r;
+    bool kid[2] = {false, false};
+
+    rig_open(&r);
+    cr_expect_eq(enter(&r, "h0", "x", "me"), 0);
+    pmix_fences_break(r.f, span_of("h0"), -EIO);
+    pmix_fences_break(r.f, span_of("h0"), -EIO);
+    cr_expect_eq(enter(&r, "h0", "x", "you"), -EIO);
+    cr_expect_eq(child(&r, "h0", 0, "x", false), 0);
+    cr_expect_eq(child(&r, "h0", 0, "x", false), 0);
+    cr_expect_eq(release(&r, "h0", NULL, false), 0);
+    cr_expect(!pmix_fences_note(r.f, span_of("h0"), kid));
+    pmix_fences_each_awaiting(r.f, tell, &r);
+    pmix_fences_fail(r.f, -ECANCELED);
+    cr_expect_str_eq(r.said, "done me(-5)=;");
+    pmix_fences_free(r.f);
+}

@@ -93,3 +93,22 @@ Test(pmix_sig, a_group_has_a_name_behind_its_members_whatever_is_in_it)
     cr_expect_eq(pmix_sig_add_name(&b, longest), -EINVAL);
     buf_done(&b);
 }
+
+Test(pmix_sig, as_people_read_it)
+{
+    static const char *const names[][2] = {
+        {"f0.*", "PMIx fence"},
+        {"f0.0-3,0.7-7", "PMIx fence of ranks 0-3,7"},
+        {"g2.1-2/me", "PMIx group 'me' of ranks 1-2"},
+        {"u0.*/me", "PMIx end of group 'me'"},
+        {"c0.0-3,1.0-1", "PMIx connect of ranks 0-3 and of other jobs"},
+        {"d0.*", "PMIx disconnect"},
+        {"k0.3-3", "PMIx get of rank 3's keys"},
+    };
+    char text[100];
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        pmix_sig_text(span_of(names[i][0]), text, sizeof(text));
+        cr_expect_str_eq(text, names[i][1]);
+    }
+}
