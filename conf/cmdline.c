@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "common/num.h"
 
 /* Where the reading is. */
 struct reader {
@@ -73,6 +74,15 @@ static int missing_value(const struct option *o, const char *arg, struct err *er
     return err_set(err, -EINVAL, "'%s' needs a value: %s", quoted(span_of(arg)).text, o->meta);
 }
 
+/* Is `next` a value rather than the command? Behind an option that can do without one it would be taken for that. */
+static bool is_number_for(const struct option *o, const char *next)
+{
+    uint64_t v;
+
+    return (o->flags & OPTION_BARE) && o->meta != NULL && o->max > 0 && next != NULL &&
+           num_u64(span_of(next), 0, UINT64_MAX, &v) == 0;
+}
+
 static int read_long(struct reader *r, struct err *err)
 {
     const char *arg = *r->arg++, *eq = strchr(arg, '=');
@@ -85,6 +95,8 @@ static int read_long(struct reader *r, struct err *err)
         return rc;
     if (text == NULL && (o->flags & OPTION_BARE))
         text = o->implied;
+    if (eq == NULL && is_number_for(o, *r->arg))
+        return err_set(err, -EINVAL, "'%s %s': write %s=%s", quoted(span_of(arg)).text, *r->arg, arg, *r->arg);
     if (text == NULL && (text = *r->arg) == NULL)
         return missing_value(o, arg, err);
     if (eq == NULL && !(o->flags & OPTION_BARE))

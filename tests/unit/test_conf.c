@@ -149,6 +149,7 @@ static const struct {
     {"--join=-h:1 --node=1", {"'-h:1'"}},
     {"--node=1 true", {"--node is for --join"}},
     {"--rsh-tree=0 true", {"--rsh-tree", "'0'", "from 1 to 65536, yes or no"}},
+    {"--rsh-tree 2 true", {"'--rsh-tree 2'", "--rsh-tree=2"}},
     {"--pmi-rank=1 true", {"no option '--pmi-rank=1'"}},
     /* habits */
     {"-np 4 true", {"'-np'", "-n N"}},
