@@ -296,7 +296,6 @@ static int make_env(struct bootstrap *b, const struct rsh_run *run, const char *
 {
     static const char *const not_for_it[] = {"PMI_FD", "PMI_RANK", "PMI_ID", "PMI_SPAWNED", "PMI_LOGIN_AGENT"};
     const struct boot_conf *c = b->conf;
-    const struct rsh *r = b->method_data;
     uint64_t timeout_ms = c->conf->start_timeout_ms;
     int rc = set_provider(b, run->number, env, err);
 
@@ -308,7 +307,7 @@ static int make_env(struct bootstrap *b, const struct rsh_run *run, const char *
         return err_set(err, -ENOMEM, "out of memory");
     /* A host that does not answer shall leave time for another try. */
     if (env_set(env, "PMI_HOST", c->addrs[0]) < 0 || set_number(env, "PMI_PORT", c->port) < 0 ||
-        set_number(env, "PMI_SIZE", (uint64_t)r->total + 1) < 0 || env_set(env, "PMI_HOSTLIST", list) < 0 ||
+        set_number(env, "PMI_SIZE", (uint64_t)run->count + 1) < 0 || env_set(env, "PMI_HOSTLIST", list) < 0 ||
         env_set(env, "PMI_KEY", c->key) < 0 || set_number(env, "PMI_LOGIN_FANOUT", run->fanout) < 0 ||
         set_number(env, "PMI_LOGIN_TIMEOUT", MAX(1, (timeout_ms + 2999) / 3000)) < 0)
         return err_set(err, -ENOMEM, "out of memory");
