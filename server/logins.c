@@ -185,6 +185,8 @@ static void hand_over(struct logins *l, uint32_t child, struct share_range range
         rc = msg_out_done(m, &body);
     if (rc == 0)
         rc = links_send(l->conf.brood.links, child, MSG_SHARE, body, false);
+    if (rc == 0)
+        log_debug("%s is to have %s logged in to", logins_label(l, child), hosts.p);
     if (rc < 0 && share_back(l->share, child, range) < 0)
         no_memory_for(l, l->conf.place);
     else if (rc < 0)

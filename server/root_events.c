@@ -340,10 +340,13 @@ int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err)
     return 0;
 }
 
+#define LOGGED_MAX 2000 /* a login's whole command has room in it */
+
 void root_log(struct root *r, const struct msg_in *m)
 {
     uint64_t level, node;
     struct span line;
+    struct buf text = {0};
     const char *host = "?";
 
     if (msg_get_u64(m, "level", LOG_ERROR, LOG_DEBUG, &level, NULL) < 0 ||
@@ -352,5 +355,11 @@ void root_log(struct root *r, const struct msg_in *m)
     if (node < r->plan->node_count)
         host = r->plan->node[node].host;
     void (*const say[])(const char *fmt, ...) = {log_error, log_warn, log_info, log_debug};
-    say[level]("%s: %s", host, log_escape(line));
+    if (line.n > LOGGED_MAX)
+        line.n = LOGGED_MAX;
+    if (buf_add_escaped(&text, line) == 0 && buf_str(&text) != NULL)
+        say[level]("%s: %s", host, text.p);
+    else
+        say[level]("%s: %s", host, log_escape(line));
+    buf_done(&text);
 }
