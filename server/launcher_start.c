@@ -250,15 +250,38 @@ static int open_boot(struct launcher *l, struct err *err)
     return boot_open(&l->loop, &l->boot_conf, &l->boot_ops, &l->boot, err);
 }
 
+/* Are all logins as the same user, as far as the list says? A host that logs in to one without "user@" does so as the
+ * user that it runs as itself. */
+static bool is_one_user(const struct plan *plan)
+{
+    const struct plan_node *first = NULL;
+
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct plan_node *n = &plan->node[i];
+
+        if ((int64_t)i == plan->self)
+            continue;
+        if (first == NULL)
+            first = n;
+        if (n->host - n->login != first->host - first->login ||
+            memcmp(n->login, first->login, (size_t)(n->host - n->login)) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* Where logins are not what starts providers, or are a manager's own, which only the job's first host may use, there is
  * no tree of them. */
 static bool is_tree(const struct launcher *l)
 {
     if (l->conf->rsh_tree < 0)
         return false;
-    if (l->plan->method == BOOT_RSH && l->agent == NULL)
+    if (l->plan->method != BOOT_RSH || l->agent != NULL)
+        log_info("--rsh-tree is for --bootstrap=rsh with ssh or a script of your own, ignoring it");
+    else if (!is_one_user(l->plan))
+        log_info("--rsh-tree is for hosts that are all logged in to as the same user, ignoring it");
+    else
         return true;
-    log_info("--rsh-tree is for --bootstrap=rsh with ssh or a script of your own, ignoring it");
     return false;
 }
 

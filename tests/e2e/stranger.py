@@ -16,12 +16,13 @@ those that are left until its standard input ends. Ways:
   many      --count=N connections at once, one after the other from --from; those that are dropped call again with --again,
             and each says how a peer begins with --say=begin
 
---from=ADDR[,ADDR...]: where it calls from. Two more are no strangers:
+--from=ADDR[,ADDR...]: where it calls from. --tell: a line for each connection when all has been said on it. Two more are
+no strangers:
 
   record ADDRESS PORT --listen=ADDR:PORT --bytes=FILE    a relay that keeps what its first caller says
   provider --how=HOW WORD...    in place of a provider, whose command line is WORD...: with a key that is vouched for. It
                                 joins and does its part for a task that ends at once. HOW: twice (three hellos), huge (a
-                                frame), key (it tells the key of the run on standard error), claims (that the next place, which it has been
+                                frame), key (it tells the key of the run on standard error), claims (that the next place, which it was
                 handed, has joined below the launcher)
 """
 import hashlib
@@ -244,6 +245,8 @@ def one(way, where, source, options, times, number, held):
         times[number] = 0.0
         return
     held.append(s)
+    if "tell" in options:
+        print(f"{way}: said", flush=True)
     times[number] = time_to_end(s, word, 1 if word else None)
 
 
