@@ -257,7 +257,6 @@ have_said() { [ "$(grep -c '^false: said' "$BATS_TEST_TMPDIR/false")" -ge "$1" ]
     local here=/dev/shm/script-tree
     slow_to h1
     on login cp "$script" "$here"
-    clean_start
     start_pmi run --rsh-tree=1 --rsh-command="$here" --rsh-attach=no -H 'h[0-1]' "$client" init , exchange 1 10 0 new , finalize
     wait_until 20 waits
     ! port_of h0 || show_run "h0 listens"
