@@ -15,6 +15,7 @@
 #include "server/job.h"
 #include "server/node.h"
 #include "server/tree.h"
+#include "tests/unit/node_alone.h"
 
 #define PLACE 1
 #define CHILD 2
@@ -28,36 +29,10 @@ static void on_up(unsigned type, struct span body, bool data, void *arg)
     assert(body.n <= MESSAGE_MAX);
 }
 
-static bool is_full(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 static uint64_t all_in(void *arg)
 {
     (void)arg;
     return 1;
-}
-
-static void on_nothing(void *arg)
-{
-    (void)arg;
-}
-
-static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
-{
-    (void)place, (void)type, (void)body, (void)arg;
-}
-
-static void on_drain(uint32_t place, void *arg)
-{
-    (void)place, (void)arg;
-}
-
-static void on_lost(uint32_t place, const struct err *why, void *arg)
-{
-    (void)place, (void)why, (void)arg;
 }
 
 static void on_started(uint32_t id, pid_t pid, void *arg)
@@ -75,9 +50,8 @@ static void on_exited(uint32_t id, pid_t pid, int wstatus, void *arg)
     (void)id, (void)pid, (void)wstatus, (void)arg;
 }
 
-static const struct node_ops node_ops = {on_up, is_full, all_in, on_nothing};
-static const struct links_ops links_ops = {on_msg, on_lost, on_drain, on_nothing};
-static const struct spawn_ops spawn_ops = {on_started, on_failed, on_exited, on_nothing};
+static const struct node_ops node_ops = {on_up, alone_never_full, all_in, alone_nothing};
+static const struct spawn_ops spawn_ops = {on_started, on_failed, on_exited, alone_nothing};
 
 /* Two ranks here, one at the child. */
 static void good_job(struct node *n)
@@ -149,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(uv_loop_init(&loop) == 0);
     assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, keeper) == 0);
     assert(spawner_open(&loop, keeper[0], getpid(), &spawn_ops, NULL, &conf.spawner, NULL) == 0);
-    conf.links = links_new(&links_ops, NULL);
+    conf.links = links_new(&alone_links, NULL);
     n = conf.links ? node_new(&loop, &conf, &node_ops, NULL) : NULL;
     assert(n != NULL);
     if (data[0] % 2 == 1)

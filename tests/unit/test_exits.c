@@ -10,6 +10,7 @@
 #include "server/job.h"
 #include "server/node.h"
 #include "server/tree.h"
+#include "tests/unit/node_alone.h"
 
 TestSuite(exits, .timeout = 30);
 
@@ -55,41 +56,14 @@ static void on_up(unsigned type, struct span body, bool data, void *arg)
     note(r, "; ");
 }
 
-static bool is_full(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 static uint64_t all_in(void *arg)
 {
     (void)arg;
     return 0;
 }
 
-static void on_nothing(void *arg)
-{
-    (void)arg;
-}
-
-static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
-{
-    (void)place, (void)type, (void)body, (void)arg;
-}
-
-static void on_drain(uint32_t place, void *arg)
-{
-    (void)place, (void)arg;
-}
-
-static void on_lost(uint32_t place, const struct err *why, void *arg)
-{
-    (void)place, (void)why, (void)arg;
-}
-
-static const struct node_ops node_ops = {on_up, is_full, all_in, on_nothing};
-static const struct links_ops links_ops = {on_msg, on_lost, on_drain, on_nothing};
-static const struct spawn_ops spawn_ops = {.on_lost = on_nothing};
+static const struct node_ops node_ops = {on_up, alone_never_full, all_in, alone_nothing};
+static const struct spawn_ops spawn_ops = {.on_lost = alone_nothing};
 
 static void give_job(struct node *n)
 {
@@ -130,7 +104,7 @@ static void begin(struct rig *r)
     r->keeper = fd[1];
     cr_assert_eq(spawner_open(&r->loop, fd[0], getpid(), &spawn_ops, r, &r->spawner, NULL), 0);
     conf.spawner = r->spawner;
-    conf.links = r->links = links_new(&links_ops, r);
+    conf.links = r->links = links_new(&alone_links, r);
     r->node = node_new(&r->loop, &conf, &node_ops, r);
     cr_assert_not_null(r->node);
     give_job(r->node);

@@ -4,6 +4,7 @@
 #include "common/util.h"
 #include "server/fault.h"
 #include "server/node.h"
+#include "tests/unit/node_alone.h"
 
 TestSuite(node_refuse, .timeout = 5);
 
@@ -36,35 +37,7 @@ static void on_up(unsigned type, struct span body, bool data, void *arg)
     msg_in_free(m);
 }
 
-static bool is_full(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
-static void on_nothing(void *arg)
-{
-    (void)arg;
-}
-
-static void on_msg(uint32_t place, unsigned type, struct span body, void *arg)
-{
-    (void)place, (void)type, (void)body, (void)arg;
-}
-
-static void on_drain(uint32_t place, void *arg)
-{
-    (void)place, (void)arg;
-}
-
-static void on_lost(uint32_t place, const struct err *why, void *arg)
-{
-    (void)place, (void)why, (void)arg;
-}
-
-static const struct node_ops node_ops = {.send_up = on_up, .up_full = is_full, .on_finished = on_nothing};
-static const struct links_ops links_ops = {
-    .on_msg = on_msg, .on_lost = on_lost, .on_drain = on_drain, .on_closed = on_nothing};
+static const struct node_ops node_ops = {.send_up = on_up, .up_full = alone_never_full, .on_finished = alone_nothing};
 
 static void begin(struct rig *r)
 {
@@ -72,7 +45,7 @@ static void begin(struct rig *r)
 
     *r = (struct rig){.faults = 0};
     cr_assert_eq(uv_loop_init(&r->loop), 0);
-    conf.links = r->links = links_new(&links_ops, r);
+    conf.links = r->links = links_new(&alone_links, r);
     r->node = node_new(&r->loop, &conf, &node_ops, r);
     cr_assert_not_null(r->node);
 }
