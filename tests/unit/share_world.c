@@ -1,29 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "share_world.h"
 
-#include <criterion/criterion.h>
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
+#define STEPS 16 /* of a gap, in which the bound is counted */
+
+enum kind { UP, DEALT, WANTED };
 
 struct event {
-    uint64_t at;
-    uint32_t from, host;
+    uint64_t at, seq; /* those of one moment in the order in which they were made */
+    enum kind kind;
+    uint32_t to, from; /* UP: the login of `to` to `from` is over */
+    struct share_range range;
 };
 
 struct node {
     struct share *share; /* NULL: not up */
-    uint32_t parent, depth, children, failed, up;
+    uint32_t parent, depth, children, failed;
     uint64_t busy_until;
 };
 
 struct world {
     const struct world_conf *conf;
-    struct node *node;
+    struct node *node; /* [hosts + 1]: 0 is the launcher */
     struct event *heap;
-    uint32_t events;
+    size_t events, room;
+    uint64_t seq;
     struct world_result result;
 };
+
+static void *must(void *p)
+{
+    if (p == NULL) {
+        fputs("share_world: out of memory\n", stderr);
+        exit(1);
+    }
+    return p;
+}
+
+static bool is_before(const struct event *a, const struct event *b)
+{
+    return a->at != b->at ? a->at < b->at : a->seq < b->seq;
+}
 
 static void swap(struct event *a, struct event *b)
 {
@@ -35,23 +56,29 @@ static void swap(struct event *a, struct event *b)
 
 static void push(struct world *w, struct event e)
 {
-    uint32_t i = w->events++;
+    size_t i = w->events++;
 
-    for (w->heap[i] = e; i > 0 && w->heap[(i - 1) / 2].at > w->heap[i].at; i = (i - 1) / 2)
+    if (i == w->room) {
+        w->room = w->room == 0 ? 1024 : 2 * w->room;
+        w->heap = must(realloc(w->heap, w->room * sizeof(*w->heap)));
+    }
+    e.seq = w->seq++;
+    w->heap[i] = e;
+    for (; i > 0 && is_before(&w->heap[i], &w->heap[(i - 1) / 2]); i = (i - 1) / 2)
         swap(&w->heap[i], &w->heap[(i - 1) / 2]);
 }
 
 static struct event pop(struct world *w)
 {
     struct event top = w->heap[0];
-    uint32_t i = 0;
+    size_t i = 0;
 
     w->heap[0] = w->heap[--w->events];
     for (;;) {
-        uint32_t least = i, left = 2 * i + 1;
+        size_t least = i;
 
-        for (uint32_t k = left; k <= left + 1 && k < w->events; k++)
-            if (w->heap[k].at < w->heap[least].at)
+        for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < w->events; k++)
+            if (is_before(&w->heap[k], &w->heap[least]))
                 least = k;
         if (least == i)
             return top;
@@ -62,41 +89,61 @@ static struct event pop(struct world *w)
 
 static void boot(struct world *w, uint32_t id, uint32_t parent, struct share_times times)
 {
-    struct share_conf conf = {
-        .width = w->conf->width,
-        .logins = w->conf->logins,
-        .login_us = times.login_us,
-        .gap_us = times.gap_us,
-        .is_root = id == 0,
-    };
+    struct share_conf conf = {.width = w->conf->width,
+                              .logins = w->conf->logins,
+                              .login_us = times.login_us,
+                              .gap_us = times.gap_us,
+                              .is_root = id == 0};
     struct node *n = &w->node[id];
 
-    n->share = share_new(&conf);
+    n->share = must(share_new(&conf));
     n->parent = parent;
     n->depth = parent == NONE ? 0 : w->node[parent].depth + 1;
     if (n->depth > w->result.deepest)
         w->result.deepest = n->depth;
 }
 
-/* All that a node does at one moment; what it does to others is done there and then. */
+static void log_in(struct world *w, uint32_t id, uint32_t host, uint64_t now)
+{
+    struct node *n = &w->node[id];
+    uint64_t begin = n->busy_until > now ? n->busy_until : now;
+
+    n->busy_until = begin + w->conf->gap_us;
+    push(w, (struct event){.at = begin + w->conf->login_us, .kind = UP, .to = id, .from = host});
+}
+
+static void must_do(int rc)
+{
+    assert(rc == 0);
+    (void)rc;
+}
+
+static void happen(struct world *w, const struct event *e);
+
+/* A word that takes no time is not overtaken by a login that fails meanwhile. */
+static void tell(struct world *w, struct event e)
+{
+    e.at += w->conf->hop_us;
+    w->result.words++;
+    if (w->conf->hop_us == 0)
+        happen(w, &e);
+    else
+        push(w, e);
+}
+
+/* All that a node does at one moment. */
 static void act(struct world *w, uint32_t id, uint64_t now)
 {
     struct node *n = &w->node[id];
     struct share_range range;
     uint32_t child, host;
 
-    while (share_deal(n->share, now, &child, &range)) {
-        cr_assert_eq(share_add(w->node[child].share, range), 0);
-        act(w, child, now);
-    }
-    while (share_next(n->share, now, &host)) {
-        n->busy_until = (n->busy_until > now ? n->busy_until : now) + w->conf->gap_us;
-        push(w, (struct event){n->busy_until - w->conf->gap_us + w->conf->login_us, id, host});
-    }
-    if (share_wants(n->share, now)) {
-        cr_assert_eq(share_wanted(w->node[n->parent].share, id), 0);
-        act(w, n->parent, now);
-    }
+    while (share_deal(n->share, now, &child, &range))
+        tell(w, (struct event){.at = now, .kind = DEALT, .to = child, .range = range});
+    while (share_next(n->share, now, &host))
+        log_in(w, id, host, now);
+    if (share_wants(n->share, now))
+        tell(w, (struct event){.at = now, .kind = WANTED, .to = n->parent, .from = id});
 }
 
 static void hand_back(struct world *w, uint32_t id, uint64_t now)
@@ -105,54 +152,72 @@ static void hand_back(struct world *w, uint32_t id, uint64_t now)
     struct share_range range;
 
     w->result.warnings++;
-    cr_assert_eq(share_close(w->node[n->parent].share, id), 0);
+    must_do(share_close(w->node[n->parent].share, id));
     while (share_give_up(n->share, &range))
-        cr_assert_eq(share_back(w->node[n->parent].share, id, range), 0);
+        must_do(share_back(w->node[n->parent].share, id, range));
     act(w, n->parent, now);
 }
 
 /* A host that could not be logged in to from one place is logged in to by the launcher. */
 static void failed(struct world *w, const struct event *e)
 {
-    struct node *n = &w->node[e->from];
+    struct node *n = &w->node[e->to];
 
-    cr_assert_eq(share_failed(n->share, e->host), 0);
-    cr_assert(e->from != 0, "host %u", e->host);
-    for (uint32_t id = e->from; id != 0; id = w->node[id].parent)
-        cr_assert_eq(share_drop(w->node[w->node[id].parent].share, id, e->host), 0);
-    cr_assert_eq(share_keep(w->node[0].share, e->host), 0);
-    if (++n->failed > 0 && n->up == 0 && share_under_way(n->share) == 0)
-        hand_back(w, e->from, e->at);
+    must_do(share_failed(n->share, e->from));
+    assert(e->to != 0); /* the launcher has nobody behind it */
+    for (uint32_t id = e->to; id != 0; id = w->node[id].parent)
+        must_do(share_drop(w->node[w->node[id].parent].share, id, e->from));
+    must_do(share_keep(w->node[0].share, e->from));
+    if (++n->failed > 0 && n->children == 0 && share_under_way(n->share) == 0)
+        hand_back(w, e->to, e->at);
     act(w, 0, e->at);
+}
+
+static void came_up(struct world *w, const struct event *e)
+{
+    struct node *n = &w->node[e->to];
+
+    assert(w->node[e->from].share == NULL); /* nobody comes twice */
+    must_do(share_up(n->share, e->from, e->at));
+    boot(w, e->from, e->to, share_times(n->share));
+    if (++n->children > w->result.widest)
+        w->result.widest = n->children;
+    w->result.up++;
+    w->result.end_us = e->at;
+}
+
+static void happen(struct world *w, const struct event *e)
+{
+    switch (e->kind) {
+    case UP:
+        if (w->conf->fails != NULL && w->conf->fails(e->to, e->from)) {
+            failed(w, e);
+            return;
+        }
+        came_up(w, e);
+        break;
+    case DEALT:
+        must_do(share_add(w->node[e->to].share, e->range));
+        break;
+    case WANTED:
+        must_do(share_wanted(w->node[e->to].share, e->from));
+        break;
+    }
+    act(w, e->to, e->at);
 }
 
 struct world_result world_run(const struct world_conf *conf)
 {
     struct world w = {.conf = conf};
 
-    w.node = calloc(conf->hosts + 1u, sizeof(*w.node));
-    w.heap = calloc(conf->hosts + 1u, sizeof(*w.heap));
-    cr_assert(w.node != NULL && w.heap != NULL);
+    w.node = must(calloc(conf->hosts + 1u, sizeof(*w.node)));
     boot(&w, 0, NONE, (struct share_times){0, 0});
-    cr_assert_eq(share_add(w.node[0].share, (struct share_range){1, conf->hosts}), 0);
+    must_do(share_add(w.node[0].share, (struct share_range){1, conf->hosts}));
     act(&w, 0, 0);
     while (w.events > 0) {
         struct event e = pop(&w);
-        struct node *n = &w.node[e.from];
 
-        if (conf->fails != NULL && conf->fails(e.from, e.host)) {
-            failed(&w, &e);
-            continue;
-        }
-        cr_assert(w.node[e.host].share == NULL, "host %u comes twice", e.host);
-        cr_assert_eq(share_up(n->share, e.host, e.at), 0);
-        boot(&w, e.host, e.from, share_times(n->share));
-        n->up++;
-        if (++n->children > w.result.widest)
-            w.result.widest = n->children;
-        w.result.up++;
-        w.result.end_us = e.at;
-        act(&w, e.from, e.at);
+        happen(&w, &e);
     }
     for (uint32_t i = 0; i <= conf->hosts; i++)
         share_free(w.node[i].share);
@@ -161,19 +226,21 @@ struct world_result world_run(const struct world_conf *conf)
     return w.result;
 }
 
+/* Callers up at time t, the launcher among them. */
 uint64_t world_bound_us(uint32_t hosts, uint64_t login_us, uint64_t gap_us)
 {
-    uint64_t step = gap_us / 8, login = (login_us + step - 1) / step, t = 0;
-    double *n = calloc(1u << 20, sizeof(*n));
+    uint64_t t = 0, login = (login_us * STEPS + gap_us - 1) / gap_us, room = 0;
+    double *n = NULL;
 
     for (;; t++) {
-        cr_assert_lt(t, 1u << 20);
-        n[t] = 1;
-        if (t >= login)
-            n[t] = n[t - 8] + n[t - login];
+        if (t == room) {
+            room = room == 0 ? 4096 : 2 * room;
+            n = must(realloc(n, room * sizeof(*n)));
+        }
+        n[t] = t < login ? 1 : n[t - STEPS] + n[t - login];
         if (n[t] >= hosts + 1.0)
             break;
     }
     free(n);
-    return t * step;
+    return t * gap_us / STEPS;
 }

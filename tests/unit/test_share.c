@@ -129,7 +129,7 @@ Test(share, nobody_has_more_children_than_the_width)
 
     for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
         for (uint32_t hosts = 1; hosts <= 130; hosts += 43) {
-            struct world_conf wc = {hosts, widths[i], 32, SECOND, SECOND / 16, NULL};
+            struct world_conf wc = {hosts, widths[i], 32, SECOND, SECOND / 16, 0, NULL};
             struct world_result r = world_run(&wc);
 
             cr_expect_eq(r.up, hosts);
@@ -163,7 +163,7 @@ Test(share, what_fails_from_some_nodes_is_done_from_elsewhere)
 
     for (size_t i = 0; i < ARRAY_SIZE(fails); i++)
         for (size_t k = 0; k < ARRAY_SIZE(widths); k++) {
-            struct world_conf wc = {200, widths[k], 32, SECOND, SECOND / 16, fails[i]};
+            struct world_conf wc = {200, widths[k], 32, SECOND, SECOND / 16, 0, fails[i]};
             struct world_result r = world_run(&wc);
 
             cr_expect_eq(r.up, 200u, "case %zu, width %u: %u are up", i, widths[k], r.up);
