@@ -26,20 +26,25 @@ const char *alloc_get(char *const *envp, const char *name)
  * that of the only other manager of which there is a trace. */
 static int read_any(char *const *envp, struct alloc *out, struct err *err)
 {
-    static int (*const readers[])(char *const *, struct alloc *, struct err *) = {alloc_slurm, alloc_pbs, alloc_lsf,
-                                                                                  alloc_sge, alloc_flux};
-    static const char *const names[] = {"Slurm", "PBS", "LSF", "Grid Engine", "Flux"};
+    static const struct {
+        const char *name;
+        int (*read)(char *const *envp, struct alloc *out, struct err *err);
+    } manager[] = {{"Slurm", alloc_slurm},
+                   {"PBS", alloc_pbs},
+                   {"LSF", alloc_lsf},
+                   {"Grid Engine", alloc_sge},
+                   {"Flux", alloc_flux}};
     struct alloc a = {0};
     size_t found = 0;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && a.kind != ALLOC_SLURM && i < ARRAY_SIZE(readers); i++) {
+    for (size_t i = 0; rc == 0 && a.kind != ALLOC_SLURM && i < ARRAY_SIZE(manager); i++) {
         struct alloc more = {0};
 
-        rc = readers[i](envp, &more, err);
+        rc = manager[i].read(envp, &more, err);
         if (rc == 0 && more.kind != ALLOC_NONE && a.kind != ALLOC_NONE) {
-            rc = err_set(err, -EINVAL, "this is job %s of %s and job %s of %s at once", a.job, names[found], more.job,
-                         names[i]);
+            rc = err_set(err, -EINVAL, "this is job %s of %s and job %s of %s at once", a.job, manager[found].name,
+                         more.job, manager[i].name);
             alloc_done(&more);
         } else if (rc == 0 && more.kind != ALLOC_NONE) {
             a = more;

@@ -4,11 +4,12 @@
 
     pmix.py --build=DIR [--hosts=1,8,32] [--fence-hosts=8,32] [--sizes=64,512,4096] [--rounds=N] [--runs=N]
 
-Run `make bench-pmix` instead. Hosts are network namespaces (tests/hosts) with a real sshd, so that all share this machine's
-processors. All columns of a row are measured in turn, run by run; the cells are medians. Prints tables in Markdown:
+Run `make bench-pmix` instead. Hosts are network namespaces (tests/hosts) with a real sshd, so that all share this
+machine's processors. All columns of a row are measured in turn, run by run; the cells are medians. Prints tables in
+Markdown:
 
-    start     start to exit of a program that goes through MPI_Init and a barrier (mpi_check, one rank a host), seconds, and
-              the CPU time of the whole machine meanwhile, milliseconds a host
+    start     start to exit of an MPI program (mpi_check, one rank a host), seconds, and the CPU time of the whole
+              machine meanwhile, milliseconds a host
     fence     put, commit and a fence that collects, as the first rank sees it (pmix_fence), microseconds a round
     a node    private memory, resident memory, threads and CPU time of a provider, with PMIx and without
 """
@@ -45,7 +46,8 @@ def arguments():
 
 def busy_ms():
     """CPU time of all that this machine has done."""
-    user, nice, system, _, _, irq, softirq, *_ = (int(n) for n in traces.text_of("/proc/stat").splitlines()[0].split()[1:])
+    fields = traces.text_of("/proc/stat").splitlines()[0].split()[1:]
+    user, nice, system, _, _, irq, softirq, *_ = (int(n) for n in fields)
     return (user + nice + system + irq + softirq) * 1000 / TICKS
 
 
@@ -77,7 +79,8 @@ class Bench:
     # --- tables
 
     def start_row(self, hosts):
-        ways = {"true": self.ours(hosts, "true"), "ours": self.ours(hosts, self.check), "theirs": self.theirs(hosts, self.check)}
+        ways = {"true": self.ours(hosts, "true"), "ours": self.ours(hosts, self.check),
+                "theirs": self.theirs(hosts, self.check)}
         seen = {way: [] for way in ways}
         for _ in range(self.args.runs):
             for way, argv in ways.items():
@@ -85,8 +88,8 @@ class Bench:
         seconds = {way: statistics.median(s for s, _ in rows) for way, rows in seen.items()}
         cpu = {way: statistics.median(c for _, c in rows) / hosts for way, rows in seen.items()}
         print(f"| {hosts} | {seconds['true']:.3f} | {seconds['ours']:.3f} | {seconds['theirs']:.3f} | "
-              f"{seconds['ours'] / seconds['theirs']:.2f} | {cpu['true']:.0f} | {cpu['ours']:.0f} | {cpu['theirs']:.0f} |",
-              flush=True)
+              f"{seconds['ours'] / seconds['theirs']:.2f} | {cpu['true']:.0f} | {cpu['ours']:.0f} | "
+              f"{cpu['theirs']:.0f} |", flush=True)
 
     def fence_row(self, hosts, size):
         words = [self.fence, str(size), str(self.args.rounds)]
@@ -108,7 +111,8 @@ class Bench:
             self.cluster.signal(p, 15)
         run.wait(LIMIT)
         run.stdout.close()
-        print(f"| {name} | {len(rows)} | " + " | ".join(f"{statistics.median(c):.0f}" for c in zip(*rows)) + " |", flush=True)
+        cells = [f"{statistics.median(column):.0f}" for column in zip(*rows)]
+        print(f"| {name} | {len(rows)} | " + " | ".join(cells) + " |", flush=True)
 
     def _process(self, p):
         proc = f"{self.cluster.root(p.host)}/proc/{p.pid}"
@@ -123,7 +127,8 @@ class Bench:
     def all(self):
         args = self.args
         print(f"Start to exit, medians of {args.runs}, one rank a host:\n")
-        print("| hosts | pmi-start true, s | pmi-start MPI | mpirun MPI | ours/mpirun | CPU a host, ms: true | pmi-start | mpirun |")
+        print("| hosts | pmi-start true, s | pmi-start MPI | mpirun MPI | ours/mpirun | CPU a host, ms: true | "
+              "pmi-start | mpirun |")
         print("|---|---|---|---|---|---|---|---|", flush=True)
         for hosts in args.hosts:
             self.start_row(hosts)
@@ -136,14 +141,15 @@ class Bench:
         print("\nA provider, medians:\n\n| | providers | private, KiB | resident, KiB | threads | CPU, ms |\n"
               "|---|---|---|---|---|---|", flush=True)
         self.node_row("with PMIx", self.ours(hosts, "--pmix=yes", self.fence, "64", "5", "hold"))
-        self.node_row("without", self.ours(hosts, "--pmix=no", self.client, "init", ",", "exchange", "5", "64", "0", "new", ",",
-                                           "print", "ready", ",", "sleep", "600000"))
+        steps = "init , exchange 5 64 0 new , print ready , sleep 600000".split()
+        self.node_row("without", self.ours(hosts, "--pmix=no", self.client, *steps))
 
 
 def main():
     args = arguments()
     args.build = os.path.abspath(args.build)
-    cluster = Cluster(f"/run/pmi-start-bench.{os.getpid()}", f"pb{os.getpid()}-", max(args.hosts + args.fence_hosts), args.build)
+    count = max(args.hosts + args.fence_hosts)
+    cluster = Cluster(f"/run/pmi-start-bench.{os.getpid()}", f"pb{os.getpid()}-", count, args.build)
     try:
         cluster.up()
         Bench(args, cluster).all()

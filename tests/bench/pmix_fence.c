@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pmix_fence.c - what a PMIx fence costs: every rank puts SIZE bytes, all of them are collected, and a neighbour's are looked at
+/* pmix_fence.c - what a PMIx fence costs: every rank puts SIZE bytes, all are collected, a neighbour's are looked at
  *
  *     pmix_fence SIZE ROUNDS [hold]
  *

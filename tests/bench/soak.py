@@ -14,8 +14,9 @@ output      a job of 64 tasks on 8 nodes that writes N MB, to a reader that take
 During the last two the private memory (that is, what no other process has too) and the open descriptors of launcher,
 workers and keepers are looked at again and again. They are flat where the median of the last quarter is not above that
 of the second by more than MEMORY_SLACK or SHARE, and of descriptors by none; in the first quarter caches and
-buffers may fill. In a run of a second they fill all the time, so that for one a larger --share is allowed. That this would show a leak is shown by `control`, an exchange with new keys in each round, which
-have to be kept: it must not be flat.
+buffers may fill. In a run of a second they fill all the time, so that for one a larger --share is allowed. That this
+would show a leak is shown by `control`, an exchange with new keys in each round, which have to be kept: it must not be
+flat.
 """
 import argparse
 import os

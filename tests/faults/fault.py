@@ -201,14 +201,15 @@ class Fault:
         return Outcome(1, rf"rank ({ranks}) at {address(self.host)} (closed PMI before finalize|was lost before .*)")
 
     def by_tree(self):
-        """Of a tree of logins: what is said besides, where logins failed that were made again by others. A host is named that was
-        hit, or one whose login it was; with which of them it was about, where any may be hit.
+        """Of a tree of logins: what is said besides, where logins failed that were made again by others. A host is
+        named that was hit, or one whose login it was; with which of them it was about, where any may be hit.
         """
         if not self.shape.tree or self.met != "start":
             return []
         hit = self.hit_at_start()
         left = r"\d+ hosts? (is|are) left to others"
-        return [rf"{ANY}: logins from here fail \({hit}: .*\), {left}", rf"{hit}: cannot log in to others \(.*\), {left}",
+        return [rf"{ANY}: logins from here fail \({hit}: .*\), {left}",
+                rf"{hit}: cannot log in to others \(.*\), {left}",
                 rf"{hit}: logins from here fail \({ANY}: .*\), {left}", rf"{ANY}: login: its turn did not come",
                 rf"{hit}: lost while hosts were logged in to from it \(.*\), trying again there and for \d+ behind it"]
 

@@ -107,7 +107,7 @@ class Kill(OnProcess):
         return [f"--start-timeout={int(PATIENCE)}s"] if self.only_time_tells() else []
 
     def only_time_tells(self):
-        """A script whose other logins stay says nothing of one that is gone, and nobody of a node that was to come by itself."""
+        """A script whose other logins stay says nothing of one that is gone, nor anybody of a node of --join."""
         return self.role in self.login_roles or (self.shape.kind == "join" and self.moment == "start")
 
     def limit(self):

@@ -63,8 +63,8 @@ class Nodes:
                 process.send_signal(signal.SIGCONT)
 
     def wrong(self, status, hit):
-        """What is not right about how they ended, as lines: each as the run did, or for want of it where that failed; but for
-        those on the host that was hit.
+        """What is not right about how they ended, as lines: each as the run did, or for want of it where that failed;
+        but for those on the host that was hit.
         """
         found = []
         for node, process in self.came.items():

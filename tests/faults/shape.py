@@ -196,7 +196,7 @@ class Shape:
         return [["lenient"]] if self.keep_going else []
 
     def __str__(self):
-        text = {"rsh": "ssh", "local": "played", "one": "one", "serve": "serve", "join": "join"}[self.kind] + f",{self.ranks} ranks"
+        text = {"rsh": "ssh", "local": "played"}.get(self.kind, self.kind) + f",{self.ranks} ranks"
         if self.kind in ("rsh", "local", "join"):
             text += f",fanout {self.fanout}"
         text += ",launcher apart" if self.kind in ("rsh", "join") and not self.own else ""

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_alone.h - what surrounds a node in a test in which nobody else is there: nothing is full, and nothing comes over links */
+/* node_alone.h - what surrounds a node in a test in which nobody else is there: nothing is full, nothing comes */
 #ifndef TESTS_UNIT_NODE_ALONE_H
 #define TESTS_UNIT_NODE_ALONE_H
 
