@@ -124,7 +124,7 @@ running() { [ "$(grep -c '^running' "$BATS_TEST_TMPDIR/pod0.out")" = "$1" ]; }
     wait_until 20 says pod0.err '^pmi-start: sim-2: lost: '
     wait_pod 2
     for _ in 1 2; do
-        start_pod 2 --nodes=3 --keep-going --start-timeout=1s "${sleeper[@]}"
+        start_pod 2 --nodes=3 --keep-going --start-timeout=2s "${sleeper[@]}"
         ended_with 69 2
         expect_line '* says that the run has begun, or is over: nobody can join it any more'
     done
@@ -172,7 +172,7 @@ listening() { [ -n "$(on h0 ss -Hltn 'sport = :7647')" ]; }
     start_pods '0 1' --nodes=3 "${exchange[@]}"
     pod_secret "$HOSTS_DIR/key2"
     wait_until 10 listening
-    POD_AS=wrong POD_SECRET=$HOSTS_DIR/key2 start_pod 2 --nodes=3 --start-timeout=1s "${exchange[@]}"
+    POD_AS=wrong POD_SECRET=$HOSTS_DIR/key2 start_pod 2 --nodes=3 --start-timeout=2s "${exchange[@]}"
     ended_with 69 wrong
     expect_line 'the launcher there has another secret than ours *'
     POD_AS=four start_pod 3 --nodes=4 "${exchange[@]}"

@@ -320,9 +320,9 @@ Test(dialer, a_round_waits_for_the_answer_to_a_hello, .init = setup)
 
     is_round = true;
     serves = &slow_server_ops;
-    cr_assert_eq(dial(at(a, serve(0)), NULL, 300), 0);
+    cr_assert_eq(dial(at(a, serve(0)), NULL, 1000), 0);
     uv_timer_init(&loop, &late);
-    uv_timer_start(&late, answer, 900, 0);
+    uv_timer_start(&late, answer, 1600, 0);
     run();
     cr_expect(won == 1 && failed == 0, "%s", failure.text);
 }
