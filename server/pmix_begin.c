@@ -60,10 +60,50 @@ void pmix_begin_name(char *out, const char *name)
     strncpy(out, name, PMIX_MAX_NSLEN);
 }
 
+/* All that is told of one rank, as what is told of it in part is not worked out from the maps any more. */
+static pmix_status_t put_rank(const struct pmix_space *s, uint32_t i, pmix_data_array_t *out)
+{
+    const struct pmix_rank *r = &s->rank[i];
+    struct pmix_infos l = {0};
+
+    pmix_infos_rank(&l, PMIX_RANK, i); /* it has to be the first */
+    pmix_infos_u32(&l, PMIX_APPNUM, r->app);
+    pmix_infos_rank(&l, PMIX_APP_RANK, r->app_rank);
+    pmix_infos_rank(&l, PMIX_GLOBAL_RANK, i);
+    pmix_infos_u32(&l, PMIX_NODEID, r->node);
+    pmix_infos_u16(&l, PMIX_LOCAL_RANK, r->local);
+    pmix_infos_u16(&l, PMIX_NODE_RANK, r->local);
+    *out = (pmix_data_array_t){.type = PMIX_INFO, .size = l.count, .array = l.v};
+    return l.failed < 0 ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
+}
+
+/* One for each rank, NULL where all of it follows from the maps. */
+static pmix_data_array_t *put_ranks(const struct pmix_space *s, struct pmix_infos *l)
+{
+    pmix_data_array_t *v = s->rank == NULL ? NULL : calloc(s->size + 1u, sizeof(*v));
+
+    if (v == NULL && s->rank != NULL)
+        l->failed = -ENOMEM;
+    for (uint32_t i = 0; v != NULL && i < s->size && l->failed == 0; i++) {
+        if (put_rank(s, i, &v[i]) != PMIX_SUCCESS)
+            l->failed = -ENOMEM;
+        pmix_infos_array(l, PMIX_PROC_DATA, &v[i]);
+    }
+    return v;
+}
+
+static void drop_ranks(const struct pmix_space *s, pmix_data_array_t *v)
+{
+    for (uint32_t i = 0; v != NULL && i < s->size; i++)
+        free(v[i].array);
+    free(v);
+}
+
 static pmix_status_t register_space(const struct pmix_lib *lib, const struct pmix_space *s, const char *nodes,
                                     const char *procs, const char *peers)
 {
     pmix_proc_t parent = {.rank = s->parent_rank};
+    pmix_data_array_t *ranks;
     struct pmix_infos l = {0};
     pmix_nspace_t name;
     pmix_status_t rc;
@@ -84,7 +124,9 @@ static pmix_status_t register_space(const struct pmix_lib *lib, const struct pmi
         pmix_infos_bool(&l, PMIX_SPAWNED, true);
         pmix_infos_proc(&l, PMIX_PARENT_ID, &parent);
     }
+    ranks = put_ranks(s, &l);
     rc = l.failed < 0 ? PMIX_ERR_NOMEM : lib->register_nspace(name, (int)s->local_size, l.v, l.count, NULL, NULL);
+    drop_ranks(s, ranks);
     pmix_infos_done(&l);
     return rc;
 }

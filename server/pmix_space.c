@@ -16,6 +16,7 @@ void pmix_space_done(struct pmix_space *s)
     free(s->tmp);
     free(s->parent);
     free(s->local);
+    free(s->rank);
     *s = (struct pmix_space){0};
 }
 
@@ -91,6 +92,50 @@ static int set_local(const struct job *j, uint32_t node, struct pmix_space *s)
     return 0;
 }
 
+/* As the library counts the nodes of the maps, where those without ranks are left out; from 1. */
+static void number_nodes(const struct job *j, uint32_t *number)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < j->runs; i++)
+        number[j->run_node[i]] = 1;
+    for (uint32_t i = 0; i < j->nodes; i++)
+        if (number[i] != 0)
+            number[i] = ++n;
+}
+
+static void fill_ranks(const struct job *j, const uint32_t *number, uint32_t *seen, struct pmix_rank *out)
+{
+    uint32_t app = 0, nth = 0;
+
+    for (uint32_t i = 0; i < j->runs; i++)
+        for (uint32_t k = 0; k < j->run_len[i]; k++, nth++) {
+            uint32_t node = j->run_node[i];
+
+            if (app + 1 < j->app_count && nth >= j->app[app].ntasks) {
+                app++;
+                nth = 0;
+            }
+            *out++ = (struct pmix_rank){app, nth, number[node] - 1, seen[node]++};
+        }
+}
+
+static int set_ranks(const struct job *j, struct pmix_space *s)
+{
+    uint32_t *number = calloc(j->nodes + 1u, sizeof(*number)), *seen = calloc(j->nodes + 1u, sizeof(*seen));
+    int rc;
+
+    s->rank = calloc(j->size + 1u, sizeof(*s->rank));
+    rc = number == NULL || seen == NULL || s->rank == NULL ? -ENOMEM : 0;
+    if (rc == 0) {
+        number_nodes(j, number);
+        fill_ranks(j, number, seen, s->rank);
+    }
+    free(number);
+    free(seen);
+    return rc;
+}
+
 int pmix_space_make(const struct job *j, uint32_t node, const char *tmp, struct pmix_space *out)
 {
     struct pmix_space s = {.node = node, .size = j->size, .apps = j->app_count, .parent_rank = j->parent_rank};
@@ -101,7 +146,8 @@ int pmix_space_make(const struct job *j, uint32_t node, const char *tmp, struct 
     s.tmp = copy(tmp);
     s.parent = copy(j->parent_nspace);
     if (s.name == NULL || s.host == NULL || (j->mapping != NULL && s.mapping == NULL) ||
-        (j->parent_nspace != NULL && s.parent == NULL) || set_maps(j, &s) < 0 || set_local(j, node, &s) < 0) {
+        (j->parent_nspace != NULL && s.parent == NULL) || set_maps(j, &s) < 0 || set_local(j, node, &s) < 0 ||
+        (j->app_count > 1 && set_ranks(j, &s) < 0)) {
         pmix_space_done(&s);
         return -ENOMEM;
     }

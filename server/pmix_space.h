@@ -6,6 +6,12 @@
 #include <stdint.h>
 #include "server/job.h"
 
+/* Of a rank in a job of several programs. */
+struct pmix_rank {
+    uint32_t app, app_rank; /* its program, and which of that one's it is */
+    uint32_t node, local;   /* its node among `nodes`, and which of that one's it is */
+};
+
 /* Owns its memory; all zero is empty. */
 struct pmix_space {
     char *name;    /* of the namespace */
@@ -20,6 +26,7 @@ struct pmix_space {
     uint32_t size, apps;
     uint32_t *local; /* [local_size] ranks of this node, ascending */
     uint32_t local_size;
+    struct pmix_rank *rank; /* [size]; NULL: there is one program, and all of this follows from the maps */
 };
 
 /* Of a job with PMIx; `node` is ours. 0 or -ENOMEM. */

@@ -227,6 +227,22 @@ void pmix_infos_u32(struct pmix_infos *l, const char *key, uint32_t value)
         v->data.uint32 = value;
 }
 
+void pmix_infos_u16(struct pmix_infos *l, const char *key, uint32_t value)
+{
+    pmix_value_t *v = add(l, key, PMIX_UINT16);
+
+    if (v != NULL)
+        v->data.uint16 = value > UINT16_MAX ? UINT16_MAX : (uint16_t)value;
+}
+
+void pmix_infos_array(struct pmix_infos *l, const char *key, pmix_data_array_t *value)
+{
+    pmix_value_t *v = add(l, key, PMIX_DATA_ARRAY);
+
+    if (v != NULL)
+        v->data.darray = value;
+}
+
 void pmix_infos_bool(struct pmix_infos *l, const char *key, bool value)
 {
     pmix_value_t *v = add(l, key, PMIX_BOOL);

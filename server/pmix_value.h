@@ -22,6 +22,8 @@ struct pmix_infos {
 
 void pmix_infos_str(struct pmix_infos *l, const char *key, const char *value); /* NULL: left out */
 void pmix_infos_u32(struct pmix_infos *l, const char *key, uint32_t value);
+void pmix_infos_u16(struct pmix_infos *l, const char *key, uint32_t value);
+void pmix_infos_array(struct pmix_infos *l, const char *key, pmix_data_array_t *value); /* lent */
 void pmix_infos_bool(struct pmix_infos *l, const char *key, bool value);
 void pmix_infos_proc(struct pmix_infos *l, const char *key, pmix_proc_t *value);
 void pmix_infos_rank(struct pmix_infos *l, const char *key, pmix_rank_t value);

@@ -57,6 +57,14 @@ expect_output() {
     leftovers 5
 }
 
+@test "several programs: each rank is of the one that it was given, and all find each other" {
+    run_pmi -H 'h[0-2]' --ppn=2 -n 1 "$ompi" appnum : -n 4 "$ompi" appnum : "$ompi" appnum
+    expect_status 0
+    [ "$(sort <<<"$output")" = "$(printf 'rank %d: program %d\n' 0 0 1 1 2 1 3 1 4 1 5 2)" ] || show_run "wrong"
+    run_pmi -H 'h[0-2]' --ppn=2 --map=cyclic -n 1 "$build/tests/progs/mpi_check_openmpi" : -n 5 "$build/tests/progs/mpi_check_openmpi"
+    expect_output "mpi_check: 6 ranks, allreduce, ring and split right; ranks a node: 2 (6 ranks)"
+}
+
 @test "a script needs to be told, and then works" {
     run_pmi -H 'h[0-1]' --pmix=yes sh -c '"$0"' "$ompi"
     expect_output "hello from 2 ranks"

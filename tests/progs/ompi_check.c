@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ompi_check.c - an MPI program that ends as it is told, or talks to other jobs. For Open MPI, over PMIx
  *
- * ompi_check [abort | segv | exit | finalized | early | status N | connect | spawn N | sleep]: abort, segv, exit and
- * status are for the last rank alone, between init and finalize; early: it ends before init. connect: the upper half of
- * the ranks connects to the lower by a published name. spawn: N more of this, by all.
+ * ompi_check [abort | segv | exit | finalized | early | status N | connect | spawn N [PROGRAM] | appnum | sleep]
+ *
+ * abort, segv, exit and status are for the last rank alone, between init and finalize; early: it ends before init.
+ * connect: the upper half of the ranks connects to the lower by a published name. spawn: N more of this, or of PROGRAM,
+ * by all. appnum: each rank says of which program of the command line it is.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -46,6 +48,14 @@ static void talk(MPI_Comm other, const char *who, int want)
 static int sum_of(int first, int last)
 {
     return (first + last) * (last - first + 1) / 2;
+}
+
+static void say_appnum(void)
+{
+    int *app, found;
+
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &app, &found);
+    printf("rank %d: program %d\n", rank, found ? *app : -1);
 }
 
 static void connect_halves(void)
@@ -91,7 +101,7 @@ static void spawn(char **argv)
             printf("children: %d\n", size);
         return;
     }
-    MPI_Comm_spawn(argv[0], args, n, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other, codes);
+    MPI_Comm_spawn(argv[3] != NULL ? argv[3] : argv[0], args, n, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other, codes);
     talk(other, "parent", sum_of(1, n));
     if (rank == 0)
         printf("parents: %d\n", size);
@@ -111,6 +121,8 @@ int main(int argc, char **argv)
         connect_halves();
     if (strcmp(how, "spawn") == 0 && argc > 2)
         spawn(argv);
+    if (strcmp(how, "appnum") == 0)
+        say_appnum();
     if (strcmp(how, "sleep") == 0) {
         printf("rank %d is in\n", rank);
         fflush(stdout);
