@@ -31,8 +31,8 @@ int logins_how_get(const struct msg_in *m, struct logins_how *out, struct err *e
     if (rc < 0)
         return rc;
     if ((rc = msg_get_u64(m, "self", 0, UINT32_MAX, &self, err)) < 0 ||
-        (rc = msg_get_u64(m, "width", 1, UINT32_MAX, &width, err)) < 0 ||
-        (rc = msg_get_u64(m, "logins", 1, UINT32_MAX, &logins, err)) < 0 ||
+        (rc = msg_get_u64(m, "width", 1, NODES_MAX, &width, err)) < 0 ||
+        (rc = msg_get_u64(m, "logins", 1, NODES_MAX, &logins, err)) < 0 ||
         (rc = msg_get_u64(m, "level", 0, UINT32_MAX, &level, err)) < 0 ||
         (rc = msg_get_u64(m, "attach", 0, ATTACH_NO, &attach, err)) < 0 ||
         (rc = msg_get_str(m, "program", &how.program, err)) < 0)

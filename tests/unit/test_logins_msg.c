@@ -41,6 +41,23 @@ Test(logins_msg, how_logins_are_done_comes_back)
     msg_out_free(empty);
 }
 
+Test(logins_msg, a_width_or_number_of_logins_beyond_all_hosts_is_refused)
+{
+    for (int which = 0; which < 2; which++) {
+        struct logins_how got, how = {9, TREE_NONE, which == 0 ? UINT32_MAX : 4, which == 1 ? UINT32_MAX : 4,
+                                      0, 0,         (char *)"/opt/pmi-start",    NULL};
+        struct msg_out *m = msg_out_new();
+        struct msg_in *in;
+        struct span body;
+
+        logins_how_put(&how, m);
+        cr_assert(msg_out_done(m, &body) == 0 && msg_in_new(&in, body, NULL) == 0);
+        cr_expect_eq(logins_how_get(in, &got, NULL), -EPROTO);
+        msg_in_free(in);
+        msg_out_free(m);
+    }
+}
+
 static int share(uint32_t first, uint32_t count, const char *hosts, struct logins_share *out, struct err *err)
 {
     struct msg_out *m = msg_out_new();
