@@ -10,6 +10,10 @@
 
 #define LIBRARY "libpmix.so.2"
 
+#ifndef PMIX_ERR_DUPLICATE_KEY /* since 4 */
+#define PMIX_ERR_DUPLICATE_KEY PMIX_ERR_BAD_PARAM
+#endif
+
 /* "OpenPMIx 4.2.2rc2 (PMIx Standard: ...)" or "3.2.5a1". */
 static void set_version(struct pmix_lib *lib)
 {
@@ -71,7 +75,7 @@ static const struct {
     {-ETIMEDOUT, PMIX_ERR_TIMEOUT},
     {-ENOMEM, PMIX_ERR_NOMEM},
     {-ENOSYS, PMIX_ERR_NOT_SUPPORTED},
-    {-EEXIST, PMIX_ERR_BAD_PARAM},
+    {-EEXIST, PMIX_ERR_DUPLICATE_KEY},
     {-EINVAL, PMIX_ERR_BAD_PARAM},
     {-ENOSPC, PMIX_ERR_OUT_OF_RESOURCE},
 };

@@ -107,31 +107,54 @@ static int add(struct pmix_store *s, const struct pmix_pair *p, bool once)
     return 0;
 }
 
+/* May all of them be published? Counted as if none replaced another. */
+static int check_room(const struct pmix_store *s, struct span pairs, bool once)
+{
+    size_t count = HASH_COUNT(s->entries);
+    struct span rest = pairs;
+    struct pmix_pair p;
+    int rc;
+
+    while ((rc = pmix_pair_next(&rest, &p)) == 1) {
+        const struct entry *e = find(s, p.key);
+
+        if (e != NULL && (once || e->once || e->pair.job != p.job))
+            return -EEXIST;
+        count++;
+    }
+    if (rc < 0)
+        return rc;
+    return count > PMIX_STORE_KEYS_MAX || pairs.n > PMIX_STORE_BYTES_MAX - s->bytes ? -ENOSPC : 0;
+}
+
 static void take_back(struct pmix_store *s, struct span pairs, size_t count)
 {
     struct pmix_pair p;
 
-    while (count-- > 0 && pmix_pair_next(&pairs, &p) == 1)
-        drop(s, find(s, p.key));
+    while (count-- > 0 && pmix_pair_next(&pairs, &p) == 1) {
+        struct entry *e = find(s, p.key);
+
+        if (e != NULL) /* else the key is there twice */
+            drop(s, e);
+    }
 }
 
+/* Only for want of memory old values are lost. */
 static int add_all(struct pmix_store *s, struct span pairs, bool once)
 {
     struct span rest = pairs;
     struct pmix_pair p;
     size_t done = 0;
-    int rc = 0, more = 0;
+    int rc = check_room(s, pairs, once);
 
-    while (rc == 0 && (more = pmix_pair_next(&rest, &p)) == 1) {
-        if (find(s, p.key) != NULL)
-            rc = -EEXIST;
-        else if (HASH_COUNT(s->entries) >= PMIX_STORE_KEYS_MAX || pairs.n > PMIX_STORE_BYTES_MAX - s->bytes)
-            rc = -ENOSPC;
-        else
-            rc = add(s, &p, once);
+    while (rc == 0 && pmix_pair_next(&rest, &p) == 1) {
+        struct entry *old = find(s, p.key);
+
+        if (old != NULL)
+            drop(s, old);
+        rc = add(s, &p, once);
         done += rc == 0;
     }
-    rc = rc < 0 ? rc : more;
     if (rc < 0)
         take_back(s, pairs, done);
     return rc;
@@ -242,18 +265,15 @@ int pmix_store_lookup(struct pmix_store *s, const struct pmix_asker *who, struct
 int pmix_store_unpublish(struct pmix_store *s, struct span pairs)
 {
     struct pmix_pair p;
-    bool any = false;
     int rc;
 
     while ((rc = pmix_pair_next(&pairs, &p)) == 1) {
         struct entry *e = find(s, p.key);
 
-        if (e == NULL || e->pair.job != p.job)
-            continue;
-        drop(s, e);
-        any = true;
+        if (e != NULL && e->pair.job == p.job)
+            drop(s, e);
     }
-    return rc < 0 ? rc : any ? 0 : -ENOENT;
+    return rc;
 }
 
 uint64_t pmix_store_expire(struct pmix_store *s, uint64_t now)

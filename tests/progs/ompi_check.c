@@ -4,8 +4,8 @@
  * ompi_check [abort | segv | exit | finalized | early | status N | connect | spawn N [PROGRAM] | appnum | sleep]
  *
  * abort, segv, exit and status are for the last rank alone, between init and finalize; early: it ends before init.
- * connect: the upper half of the ranks connects to the lower by a published name. spawn: N more of this, or of PROGRAM,
- * by all. appnum: each rank says of which program of the command line it is.
+ * connect: the upper half of the ranks connects to the lower by a name that is published twice. spawn: N more of this,
+ * or of PROGRAM, by all. appnum: each rank says of which program of the command line it is.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -67,6 +67,7 @@ static void connect_halves(void)
     MPI_Comm_split(MPI_COMM_WORLD, lower, rank, &half);
     if (rank == 0) {
         MPI_Open_port(MPI_INFO_NULL, port);
+        MPI_Publish_name("half", MPI_INFO_NULL, "of an earlier time");
         MPI_Publish_name("half", MPI_INFO_NULL, port);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -79,6 +80,7 @@ static void connect_halves(void)
     talk(other, "connect", lower ? sum_of(size / 2 + 1, size) : sum_of(1, size / 2));
     if (rank == 0) {
         MPI_Unpublish_name("half", MPI_INFO_NULL, port);
+        MPI_Unpublish_name("half", MPI_INFO_NULL, port); /* no error, as it is none under mpirun */
         MPI_Close_port(port);
         printf("connected: %d ranks\n", size);
     }

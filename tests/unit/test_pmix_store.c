@@ -80,7 +80,7 @@ Test(pmix_store, found_until_taken_back)
     cr_expect_eq(lookup(&r, 3, "c", false, 0), 0);
     cr_expect_str_eq(r.said, "3/1 0 1.7:a=1;3/2 0 1.7:b=2 1.7:a=1;3/3 -2;");
     cr_expect_eq(pmix_store_unpublish(r.s, pairs(&b, "a")), 0);
-    cr_expect_eq(pmix_store_unpublish(r.s, pairs(&b, "a")), -ENOENT);
+    cr_expect_eq(pmix_store_unpublish(r.s, pairs(&b, "a")), 0);
     r.said[0] = '\0';
     cr_expect_eq(lookup(&r, 4, "a", false, 0), 0);
     cr_expect_str_eq(r.said, "3/4 -2;");
@@ -122,11 +122,24 @@ Test(pmix_store, all_of_a_publication_or_nothing)
     struct rig r;
 
     rig_open(&r);
-    cr_expect_eq(publish(&r, "b=1", false), 0);
+    cr_expect_eq(publish(&r, "b=1", true), 0);
     cr_expect_eq(publish(&r, "a=1 b=2 c=3", false), -EEXIST);
     cr_expect_eq(lookup(&r, 1, "a b c", false, 0), 0);
     cr_expect_str_eq(r.said, "3/1 0 1.7:b=1;");
     cr_expect_eq(pmix_store_publish(r.s, span_of("rubbish of more than sixteen bytes"), false), -EPROTO);
+    pmix_store_free(r.s);
+}
+
+Test(pmix_store, what_the_same_job_publishes_again_takes_the_place_of_the_old)
+{
+    struct rig r;
+
+    rig_open(&r);
+    cr_expect_eq(publish(&r, "a=1 b=1", false), 0);
+    cr_expect_eq(publish(&r, "a=2 c=1 c=2", false), 0);
+    cr_expect_eq(publish(&r, "a=3", true), -EEXIST, "a reader would find one value of two");
+    cr_expect_eq(lookup(&r, 1, "a b c", false, 0), 0);
+    cr_expect_str_eq(r.said, "3/1 0 1.7:a=2 1.7:b=1 1.7:c=2;");
     pmix_store_free(r.s);
 }
 
@@ -155,7 +168,10 @@ Test(pmix_store, another_jobs_keys_stay)
     rig_open(&r);
     cr_expect_eq(publish(&r, "a=1", false), 0);
     cr_assert_eq(pmix_pair_add(&b, &p), 0);
-    cr_expect_eq(pmix_store_unpublish(r.s, buf_span(&b)), -ENOENT);
+    cr_expect_eq(pmix_store_unpublish(r.s, buf_span(&b)), 0);
+    cr_expect_eq(pmix_store_publish(r.s, buf_span(&b), false), -EEXIST);
+    cr_expect_eq(lookup(&r, 1, "a", false, 0), 0);
+    cr_expect_str_eq(r.said, "3/1 0 1.7:a=1;");
     buf_done(&b);
     pmix_store_free(r.s);
 }
