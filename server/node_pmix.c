@@ -254,12 +254,25 @@ static void make_scratch(void)
         (void)scratch_make(SCRATCH_SHM, "/dev/shm");
 }
 
+/* Where every host's environment has it, one says so. */
+static void say_overruled(const struct node_pmix *p)
+{
+    const char *setting = pmix_host_overruled(p->host);
+
+    if (setting != NULL && node_task_of_rank(p->node->jobs, 0) != NULL)
+        log_warn("%s is not used: a PMIx server of %s can hang for ever with that, and has hash instead",
+                 log_escape(span_of(setting)), pmix_host_version(p->host));
+}
+
 static int open_host(struct node_pmix *p, struct err *err)
 {
+    bool is_new = p->host == NULL;
     int rc = p->host != NULL ? 0 : pmix_host_open(p->node->loop, &host_ops, p, &p->host, err);
 
     if (rc < 0)
         return rc;
+    if (is_new)
+        say_overruled(p);
     make_scratch();
     for (struct node_job *j = p->node->jobs; rc == 0 && j != NULL; j = j->next) /* ours is the newest: the first */
         if (j->pmix != NULL && j != p->node->jobs)

@@ -28,6 +28,21 @@ void pmix_begin_clean(void)
     }
 }
 
+int pmix_begin_settings(const char *but, struct buf *out)
+{
+    extern char **environ;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && environ[i] != NULL; i++) {
+        size_t n = strcspn(environ[i], "=");
+        bool left_out = but != NULL && strlen(but) == n && strncmp(environ[i], but, n) == 0;
+
+        if (strncmp(environ[i], "PMIX_MCA_", 9) == 0 && !left_out)
+            rc = buf_printf(out, "%s%s", out->len > 0 ? ", " : "", environ[i]);
+    }
+    return rc;
+}
+
 static pmix_status_t start_server(const struct pmix_lib *lib, const struct pmix_space *s)
 {
     const char *tmp = s->tmp == NULL ? "/tmp" : s->tmp;

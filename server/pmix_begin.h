@@ -4,11 +4,15 @@
 #define SERVER_PMIX_BEGIN_H
 
 #include <stdbool.h>
+#include "common/buf.h"
 #include "server/pmix_lib.h"
 #include "server/pmix_space.h"
 
 /* What an outer launcher has told this process is not for its own server. PMIX_MCA_* is the user's tuning. */
 void pmix_begin_clean(void);
+/* "PMIX_MCA_a=x, PMIX_MCA_b=y": the user's tuning, without the variable `but`, which may be NULL. 0 or, where not all
+ * of it is there, a negative errno. */
+int pmix_begin_settings(const char *but, struct buf *out);
 /* Begin the server, unless it is `*started`, and make the namespace and its local ranks known. `*what` is which step
  * has failed. */
 pmix_status_t pmix_begin(const struct pmix_lib *lib, const struct pmix_space *s, bool *started, const char **what);

@@ -9,11 +9,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/io/log.h"
 #include "common/limits.h"
 #include "server/pmix_begin.h"
 #include "server/pmix_lib.h"
 #include "server/pmix_priv.h"
 #include "server/pmix_value.h"
+
+#define STORE "PMIX_MCA_gds" /* the setting that says where the library keeps data */
+#define SETTINGS_MAX 400     /* bytes of what is said of settings */
 
 /* A call that blocks: done by `caller`, one after the other, then `done` on the loop. */
 struct call {
@@ -35,7 +39,8 @@ struct pmix_host {
     void (*closed)(void *arg);
     bool closing;
     pthread_t caller;
-    bool started; /* the library; the caller's alone */
+    bool started;    /* the library; the caller's alone */
+    char *overruled; /* a setting that it cannot have */
     /* Guarded by `lock`: */
     pthread_mutex_t lock;
     struct pmix_up *up, **up_tail; /* from the library */
@@ -199,6 +204,21 @@ static void run_add(struct pmix_host *h, struct call *c)
     c->status = pmix_begin(&h->lib, &c->space, &h->started, &c->what);
 }
 
+/* The library's own word for a wrong setting is SILENT_ERROR, so that the settings are named. */
+static void say_failed(const struct pmix_host *h, const struct call *c, int rc, struct err *err)
+{
+    struct buf set = {0};
+
+    buf_init(&set, SETTINGS_MAX);
+    (void)pmix_begin_settings(h->lib.major < 5 ? STORE : NULL, &set); /* what there is room for */
+    if (set.len > 0)
+        err_set(err, rc, "PMIx: %s: %s, with %s in the environment there: unset what it cannot have", c->what,
+                h->lib.error_string(c->status), log_escape(buf_span(&set)));
+    else
+        err_set(err, rc, "PMIx: %s: %s", c->what, h->lib.error_string(c->status));
+    buf_done(&set);
+}
+
 static void added(struct pmix_host *h, struct call *c)
 {
     struct err err = {0};
@@ -207,7 +227,7 @@ static void added(struct pmix_host *h, struct call *c)
     if (h->closing)
         return;
     if (rc < 0)
-        err_set(&err, rc, "PMIx: %s: %s", c->what, h->lib.error_string(c->status));
+        say_failed(h, c, rc, &err);
     h->ops->added(c->space.name, rc, err.text, h->arg);
 }
 
@@ -274,6 +294,7 @@ static void on_handle_closed(uv_handle_t *handle)
     if (!h->abandoned) {
         pthread_mutex_destroy(&h->lock);
         the_host = NULL;
+        free(h->overruled);
         free(h);
     }
     closed(arg);
@@ -333,6 +354,20 @@ void pmix_host_close(struct pmix_host *h, bool clean, void (*closed)(void *arg))
 
 /* --- life and small calls --------------------------------------------------------------------------------------- */
 
+/* The stores in shared memory of 3 and 4 can stop a server for good when a client dies, or as it begins (openpmix#1233,
+ * #4269). */
+static void set_store(struct pmix_host *h)
+{
+    const char *old = getenv(STORE);
+    struct buf b = {0};
+
+    if (old != NULL && strcmp(old, "hash") != 0 && buf_printf(&b, STORE "=%s", old) == 0 && buf_str(&b) != NULL)
+        h->overruled = b.p;
+    else
+        buf_done(&b);
+    (void)setenv(STORE, "hash", 1);
+}
+
 int pmix_host_open(uv_loop_t *loop, const struct pmix_host_ops *ops, void *arg, struct pmix_host **out, struct err *err)
 {
     struct pmix_host *h;
@@ -352,9 +387,8 @@ int pmix_host_open(uv_loop_t *loop, const struct pmix_host_ops *ops, void *arg, 
         free(h);
         return rc;
     }
-    /* The stores in shared memory of 3 and 4 can stop a server for good when a client dies (openpmix#1233, #4269). */
     if (h->lib.major < 5)
-        (void)setenv("PMIX_MCA_gds", "hash", 0);
+        set_store(h);
     uv_timer_init(loop, &h->timer);
     h->async.data = h->timer.data = h;
     h->handles = 2;
@@ -369,6 +403,11 @@ int pmix_host_open(uv_loop_t *loop, const struct pmix_host_ops *ops, void *arg, 
 const char *pmix_host_version(const struct pmix_host *h)
 {
     return h->lib.version;
+}
+
+const char *pmix_host_overruled(const struct pmix_host *h)
+{
+    return h->overruled;
 }
 
 int pmix_host_env(struct pmix_host *h, const char *nspace, uint32_t rank, char ***env)

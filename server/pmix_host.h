@@ -87,6 +87,9 @@ int pmix_host_open(uv_loop_t *loop, const struct pmix_host_ops *ops, void *arg, 
                    struct err *err);
 /* "OpenPMIx 4.2.2", as the library says. */
 const char *pmix_host_version(const struct pmix_host *h);
+/* A setting in this process's environment that would stop the server for good, "PMIX_MCA_gds=ds21", and so was
+ * replaced. NULL: there is none. */
+const char *pmix_host_overruled(const struct pmix_host *h);
 /* Make a namespace known, and its local ranks, whom `uid` and `gid` of this process may connect for. With the first one
  * the server begins. Takes `s` over. 0, and ops->added() comes; or -ENOMEM. */
 int pmix_host_add(struct pmix_host *h, struct pmix_space *s);

@@ -142,6 +142,22 @@ all_in() { [ "$(grep -c 'is in$' "$BATS_TEST_TMPDIR/run.out")" = "$1" ]; }
     leftovers 5
 }
 
+@test "settings of the library: those that would hang it are not used, those it cannot have are named" {
+    run_env PMIX_MCA_gds=ds21 -- -n 2 "$ompi"
+    expect_status 0
+    [ "$output" = "hello from 2 ranks" ] || show_run "wrong"
+    if [ -n "$stderr" ]; then # a library before 5
+        expect_line 'PMIX_MCA_gds=ds21 is not used: *hash instead'
+        expect_lines_at_most 1
+    fi
+    run_env PMIX_MCA_psec=munge -- -n 2 "$ompi"
+    if [ "$status" != 0 ]; then # a library without it
+        expect_status 1
+        expect_line 'rank 0 on login: PMIx: the server does not begin: *, with PMIX_MCA_psec=munge in the environment there: *'
+    fi
+    leftovers 5
+}
+
 @test "ranks that do not use it are noticed" {
     run_pmi -n 2 --pmix=yes true
     expect_status 0
