@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/limits.h"
 #include "common/util.h"
 #include "server/pmix_lib.h"
 #include "server/pmix_priv.h"
@@ -175,6 +176,7 @@ pmix_status_t pmix_up_query(pmix_proc_t *who, pmix_query_t *queries, size_t n, p
     if (u == NULL)
         return PMIX_ERR_NOMEM;
     set_answer(u, answer_query, cb, arg);
+    buf_init(&u->data, PMIX_QUERY_BYTES_MAX);
     for (size_t i = 0; rc == 0 && i < n; i++)
         for (size_t k = 0; rc == 0 && queries[i].keys != NULL && queries[i].keys[k] != NULL; k++)
             rc = add_known(u, queries[i].keys[k]);
