@@ -62,7 +62,8 @@ def ended_by(number):
 
 def not_started(host):
     """A host that could not be started, at whatever stage."""
-    return Outcome(69, f"{host}: (login|start|connect): .*", f"{host}: lost: .*")
+    return Outcome(69, f"{host}: (login|start|connect): .*", f"{host}: lost: .*",
+                   f"{ANY}: login: no word of (it|them) from {host}, to which (it was|they were) left")
 
 
 def not_come():

@@ -131,6 +131,8 @@ class Shape:
         return argv + ready if self.kind != "serve" else ["sh", "-c", self._by_ssh(argv + ready)]
 
     def _by_ssh(self, argv):
+        # ssh waits for ever where its host falls silent during the key exchange; with --keep-going nobody ends COMMAND.
+        patience = "timeout 20 " if self.keep_going else ""
         lines = []
         for rank in range(self.ranks):
             host = self.host_of(rank)
@@ -138,7 +140,7 @@ class Shape:
             if host == LOGIN:
                 lines.append(f"{env}{shlex.join(argv)} &")
             else:
-                lines.append(f'ssh -n -o BatchMode=yes {host} "exec {env}"{shlex.quote(shlex.join(argv))} &')
+                lines.append(f'{patience}ssh -n -o BatchMode=yes {host} "exec {env}"{shlex.quote(shlex.join(argv))} &')
         return "\n".join(lines + ["wait", "exit 0"])
 
     def _request(self, argv):
