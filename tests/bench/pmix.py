@@ -15,40 +15,24 @@ Markdown:
 """
 import argparse
 import os
+import signal
 import statistics
 import subprocess
-import sys
-import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(HERE, "..", "faults"))
-from cluster import LOGIN, Cluster, traces  # noqa: E402 pylint: disable=wrong-import-position
-from run import surroundings  # noqa: E402 pylint: disable=wrong-import-position
+import turns
 
 LIMIT = 120
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def numbers(text):
-    return [int(word) for word in text.split(",")]
 
 
 def arguments():
     parser = argparse.ArgumentParser(description="PMIx of pmi-start beside mpirun's")
     parser.add_argument("--build", required=True)
-    parser.add_argument("--hosts", type=numbers, default="1,8,32")
-    parser.add_argument("--fence-hosts", type=numbers, default="8,32")
-    parser.add_argument("--sizes", type=numbers, default="64,512,4096")
+    parser.add_argument("--hosts", type=turns.numbers, default="1,8,32")
+    parser.add_argument("--fence-hosts", type=turns.numbers, default="8,32")
+    parser.add_argument("--sizes", type=turns.numbers, default="64,512,4096")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--runs", type=int, default=5)
     return parser.parse_args()
-
-
-def busy_ms():
-    """CPU time of all that this machine has done."""
-    fields = traces.text_of("/proc/stat").splitlines()[0].split()[1:]
-    user, nice, system, _, _, irq, softirq, *_ = (int(n) for n in fields)
-    return (user + nice + system + irq + softirq) * 1000 / TICKS
 
 
 class Bench:
@@ -62,53 +46,32 @@ class Bench:
     def ours(self, hosts, *words):
         return [self.pmi_start, "-H", f"h[0-{hosts - 1}]", *words]
 
-    @staticmethod
-    def theirs(hosts, *words):
-        names = ",".join(f"h{i}" for i in range(hosts))
-        return ["mpirun.openmpi", "--allow-run-as-root", "--host", names, "-n", str(hosts), *words]
-
-    def on_login(self, argv):
-        """(seconds, milliseconds of CPU, output)"""
-        busy, begun = busy_ms(), time.monotonic()
-        run = subprocess.run(self.cluster.enter(LOGIN) + argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, env=surroundings(), timeout=LIMIT, check=False)
-        if run.returncode != 0:
-            sys.exit(f"{' '.join(argv)}: status {run.returncode}: {run.stderr.decode(errors='replace')[-500:]}")
-        return time.monotonic() - begun, busy_ms() - busy, run.stdout.decode()
-
     # --- tables
 
     def start_row(self, hosts):
-        ways = {"true": self.ours(hosts, "true"), "ours": self.ours(hosts, self.check),
-                "theirs": self.theirs(hosts, self.check)}
-        seen = {way: [] for way in ways}
-        for _ in range(self.args.runs):
-            for way, argv in ways.items():
-                seen[way].append(self.on_login(argv)[:2])
-        seconds = {way: statistics.median(s for s, _ in rows) for way, rows in seen.items()}
-        cpu = {way: statistics.median(c for _, c in rows) / hosts for way, rows in seen.items()}
+        seen = turns.in_turn(self.cluster, {
+            "true": self.ours(hosts, "true"), "ours": self.ours(hosts, self.check),
+            "theirs": turns.mpirun(hosts, self.check)}, self.args.runs)
+        seconds = {way: turns.median(rows, "seconds") for way, rows in seen.items()}
+        cpu = {way: turns.median(rows, "all_ms") / hosts for way, rows in seen.items()}
         print(f"| {hosts} | {seconds['true']:.3f} | {seconds['ours']:.3f} | {seconds['theirs']:.3f} | "
               f"{seconds['ours'] / seconds['theirs']:.2f} | {cpu['true']:.0f} | {cpu['ours']:.0f} | "
               f"{cpu['theirs']:.0f} |", flush=True)
 
     def fence_row(self, hosts, size):
         words = [self.fence, str(size), str(self.args.rounds)]
-        ways = {"ours": self.ours(hosts, "--pmix=yes", *words), "theirs": self.theirs(hosts, *words)}
-        seen = {way: [] for way in ways}
-        for _ in range(self.args.runs):
-            for way, argv in ways.items():
-                seen[way].append(float(self.on_login(argv)[2]))
-        ours, theirs = (statistics.median(seen[way]) for way in ("ours", "theirs"))
+        seen = turns.in_turn(self.cluster, {
+            "ours": self.ours(hosts, "--pmix=yes", *words), "theirs": turns.mpirun(hosts, *words)}, self.args.runs)
+        ours, theirs = (statistics.median(float(row.output) for row in seen[way]) for way in ("ours", "theirs"))
         print(f"| {hosts} | {size} | {ours:.0f} | {theirs:.0f} | {ours / theirs:.2f} |", flush=True)
 
     def node_row(self, name, argv):
-        run = subprocess.Popen(self.cluster.enter(LOGIN) + argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               env=surroundings())
+        run = subprocess.Popen(self.cluster.enter(turns.LOGIN) + argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               env=turns.surroundings())
         run.stdout.readline()  # all are through their first rounds
         rows = [self._process(p) for p in self.cluster.roles()["worker"]]
-        run.terminate()
         for p in self.cluster.roles()["launcher"]:
-            self.cluster.signal(p, 15)
+            self.cluster.signal(p, signal.SIGTERM)
         run.wait(LIMIT)
         run.stdout.close()
         cells = [f"{statistics.median(column):.0f}" for column in zip(*rows)]
@@ -117,12 +80,12 @@ class Bench:
     def _process(self, p):
         proc = f"{self.cluster.root(p.host)}/proc/{p.pid}"
         kib = {"Private": 0, "Rss": 0}
-        for line in traces.text_of(f"{proc}/smaps_rollup").splitlines():
+        for line in turns.traces.text_of(f"{proc}/smaps_rollup").splitlines():
             for what in kib:
                 if line.startswith(what) and not line.startswith("Private_Hugetlb"):
                     kib[what] += int(line.split()[1])
-        fields = traces.text_of(f"{proc}/stat").rpartition(")")[2].split()
-        return kib["Private"], kib["Rss"], int(fields[17]), (int(fields[11]) + int(fields[12])) * 1000 / TICKS
+        fields = turns.traces.text_of(f"{proc}/stat").rpartition(")")[2].split()
+        return kib["Private"], kib["Rss"], int(fields[17]), (int(fields[11]) + int(fields[12])) * 1000 / turns.TICKS
 
     def all(self):
         args = self.args
@@ -148,13 +111,7 @@ class Bench:
 def main():
     args = arguments()
     args.build = os.path.abspath(args.build)
-    count = max(args.hosts + args.fence_hosts)
-    cluster = Cluster(f"/run/pmi-start-bench.{os.getpid()}", f"pb{os.getpid()}-", count, args.build)
-    try:
-        cluster.up()
-        Bench(args, cluster).all()
-    finally:
-        cluster.down()
+    turns.on_cluster(args.build, max(args.hosts + args.fence_hosts), "pmix", lambda cluster: Bench(args, cluster).all())
 
 
 main()

@@ -56,6 +56,9 @@ class Nodes:
         """Who has not joined looks for a launcher that has gone as long as it is told to."""
         return self.patience + ENDED if self.shape.joining() and met == "start" else 0
 
+    def ended(self):
+        return all(process.poll() is not None for process in self.came.values())
+
     def nudge(self):
         """When the run is over, and nothing is kept stopped on purpose."""
         for process in list(self.came.values()):

@@ -77,7 +77,7 @@ class Trial:
             now = self.cluster.holdings()
             self.left = now ^ before
             self.cleaned = time.monotonic() - begun
-            if not self.left or self.cleaned > limit or self.status is None:
+            if (not self.left and self.nodes.ended()) or self.cleaned > limit or self.status is None:
                 return
             time.sleep(0.03)
 
