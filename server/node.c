@@ -332,7 +332,7 @@ static int about_job(struct node *n, unsigned type, const struct msg_in *m, stru
         node_slow_watch(j);
         break;
     case MSG_RANK_GONE:
-        node_rank_gone(j);
+        node_rank_gone(j, m);
         break;
     case MSG_CHECK:
         return node_check(j, m, err);

@@ -122,7 +122,7 @@ void node_stuck_arm(struct node_job *j);
 /* The task has ended; it has closed its PMI connection and can have no other. */
 void node_task_gone(struct task *t);
 void node_task_left(struct task *t);
-void node_rank_gone(struct node_job *j);
+void node_rank_gone(struct node_job *j, const struct msg_in *m);
 int node_check(struct node_job *j, const struct msg_in *m, struct err *err);
 int node_waits_from_child(struct node_job *j, struct span body, const struct msg_in *m, struct err *err);
 void node_left_from_child(struct node_job *j, struct span body);

@@ -123,8 +123,10 @@ void node_pmix_ended(struct task *t)
 
 bool node_pmix_is_apart(const struct task *t)
 {
-    return t->job->job->nspace != NULL && t->pmix == TASK_PMIX_NEVER && !t->no_start && WIFEXITED(t->wstatus) &&
-           WEXITSTATUS(t->wstatus) == 0;
+    bool well = WIFEXITED(t->wstatus) && WEXITSTATUS(t->wstatus) == 0;
+
+    return t->job->job->nspace != NULL && t->pmix == TASK_PMIX_NEVER && !t->no_start &&
+           (well || t->job->job->keep_going);
 }
 
 /* --- versions --------------------------------------------------------------------------------------------------- */

@@ -19,7 +19,9 @@ enum task_pmix { TASK_PMIX_NEVER, TASK_PMIX_IN, TASK_PMIX_OUT };
 struct node_job_pmix {
     bool begun;       /* it is not ready until the library knows its namespace, */
     bool added;       /* which it has been told: then its ranks may have to do with ours */
-    bool came;        /* a rank of ours has begun PMIx */
+    bool came;        /* a rank of ours has begun PMIx, */
+    bool known;       /* or one somewhere, */
+    bool asked;       /* and who may wait for it in a barrier of PMI has been asked */
     char *version[2]; /* of the library, that were seen here and below, */
     uint32_t node[2]; /* and where */
 };
@@ -52,7 +54,7 @@ void node_pmix_job_free(struct node_job *j);
 int node_pmix_env(const struct task *t, char ***env);
 /* A task has ended: judge it by what it has done with PMIx. */
 void node_pmix_ended(struct task *t);
-/* Of a job with PMIx: it has ended well, and never said a word over it. */
+/* Of a job with PMIx: it has ended, in a way that does not end the run, and never said a word over it. */
 bool node_pmix_is_apart(const struct task *t);
 /* --keep-going: every collective fails from now on. */
 void node_pmix_broken(struct node *n);

@@ -292,14 +292,17 @@ int root_waits(struct root_job *j, const struct msg_in *m, struct err *err)
 {
     struct barrier_id id;
     struct msg_out *out;
-    uint64_t round;
+    uint64_t round, pmi;
     int rc = barrier_read(m, &id, &round, err);
 
     if (rc < 0)
         return rc;
     out = root_job_map(j);
-    if (out != NULL)
+    if (out != NULL) {
         barrier_put(out, &id, round);
+        if (msg_get_u64(m, "pmi", 0, j->size - 1, &pmi, NULL) == 0)
+            msg_put_u64(out, "pmi", pmi);
+    }
     root_send_map(j->root, MSG_CHECK, out, false);
     return 0;
 }
@@ -314,10 +317,33 @@ static void break_barrier(struct root_job *j, const struct barrier_id *id, uint6
     root_send_map(j->root, MSG_BROKEN, m, false);
 }
 
+/* Why `rank` does not come to it. */
+static void say_stuck(const struct root_job *j, uint32_t rank, const struct barrier_id *id, uint64_t round,
+                      const struct msg_in *m, bool left, struct err *out)
+{
+    char name[300], other[300], which[150];
+    uint64_t pmi;
+
+    barrier_text(id, round, which, sizeof(which));
+    root_who(j, rank, 0, name, sizeof(name));
+    if (msg_get_u64(m, "pmi", 0, j->size - 1, &pmi, NULL) == 0) {
+        root_who(j, (uint32_t)pmi, 0, other, sizeof(other));
+        err_set(out, -EPIPE,
+                "%s uses PMIx, but %s waits for it in %s of PMI: they cannot meet, as of Open MPI and MPICH", name,
+                other, which);
+        return;
+    }
+    err_set(out, -EPIPE, "%s %s before %s", name,
+            !left                         ? "exited"
+            : id->set == BARRIER_SET_PMIX ? "finalized PMIx"
+                                          : "closed PMI",
+            which);
+}
+
 int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err)
 {
-    char line[ERR_TEXT_MAX], name[300], which[150];
     struct barrier_id id;
+    struct err line = {0};
     uint64_t rank, round;
     bool left;
     int rc;
@@ -329,14 +355,8 @@ int root_stuck(struct root_job *j, const struct msg_in *m, struct err *err)
         return 0;
     if (j->root->conf->keep_going)
         break_barrier(j, &id, round);
-    root_who(j, (uint32_t)rank, 0, name, sizeof(name));
-    barrier_text(&id, round, which, sizeof(which));
-    snprintf(line, sizeof(line), "%s %s before %s", name,
-             !left                        ? "exited"
-             : id.set == BARRIER_SET_PMIX ? "finalized PMIx"
-                                          : "closed PMI",
-             which);
-    root_blame_rank(j, (uint32_t)rank, BLAME_UNFINALIZED, 1, line);
+    say_stuck(j, (uint32_t)rank, &id, round, m, left, &line);
+    root_blame_rank(j, (uint32_t)rank, BLAME_UNFINALIZED, 1, line.text);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* root_pmix.c - what PMIx clients ask of the whole run, and what is seen of how they use it */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "common/io/log.h"
@@ -177,22 +178,44 @@ int root_pmix_ask(struct root *r, const struct msg_in *m, struct err *err)
 
 /* --- how it is used --------------------------------------------------------------------------------------------- */
 
-/* A rank that has ended without a word over PMIx is waited for in init by all that have begun. */
+/* A rank that has ended without a word over PMIx is waited for in init by all that have begun: their libraries let no
+ * server end that, and Open MPI goes on after a fence that failed as if it had not. So it ends the run with
+ * --keep-going, too, although another failure of that rank may have been told. */
 static void check_apart(struct root_job *j)
 {
     char line[ERR_TEXT_MAX], name[300];
+    bool keep = j->root->conf->keep_going;
 
-    if (!j->came || !j->has_apart)
+    if (!j->came || !j->has_apart || j->root->phase != ROOT_RUNNING)
         return;
     root_who(j, j->apart, 0, name, sizeof(name));
-    snprintf(line, sizeof(line), "%s exited without PMIx init, which others have begun", name);
-    root_blame_rank(j, j->apart, BLAME_UNFINALIZED, 1, line);
+    snprintf(line, sizeof(line), "%s exited without PMIx init, which others have begun%s", name,
+             keep ? ": all end, although --keep-going is given, as those would wait for it for ever" : "");
+    if (!keep) {
+        root_blame_rank(j, j->apart, BLAME_UNFINALIZED, 1, line);
+        return;
+    }
+    root_blame(j->root, BLAME_UNFINALIZED, 1, line);
+    root_end(j->root, SIGTERM);
+}
+
+/* Others may wait for it in a barrier of PMI: every node that has such is to ask. */
+static void tell_came(struct root_job *j)
+{
+    struct msg_out *m = root_job_map(j);
+
+    if (m != NULL)
+        msg_put_bool(m, "pmix", true);
+    root_send_map(j->root, MSG_RANK_GONE, m, false);
 }
 
 void root_pmix_came(struct root_job *j)
 {
+    if (j->came)
+        return;
     j->came = true;
     check_apart(j);
+    tell_came(j);
 }
 
 void root_pmix_exited(struct root_job *j, const struct msg_in *m)

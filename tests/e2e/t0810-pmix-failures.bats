@@ -52,6 +52,29 @@ library() { readlink -f "$(ldconfig -p | sed -n 's/.*libpmix\.so\.2 .*=> //p' | 
     leftovers 5
 }
 
+@test "a rank that ends without having begun ends the run with --keep-going, too: nothing could fail for the others" {
+    run_pmi -k -H 'h[0-1]' --ppn=2 --timeout=20s "$ompi" early
+    expect_status 1
+    expect_line 'rank 1 on h0 exited without PMIx init, which others have begun: all end, although --keep-going is given, *'
+    run_pmi -k --pmix=yes --timeout=20s -n 2 "$ompi" : -n 1 sh -c 'exit 7'
+    expect_status 7
+    expect_line 'rank 2 on login (pid *) exited with status 7'
+    expect_line 'rank 2 on login exited without PMIx init, which others have begun: *'
+    leftovers 5
+}
+
+@test "programs of Open MPI and of MPICH in one job: the first ranks that wait for each other are named" {
+    local mpich=$build/tests/progs/mpi_check
+    [ -x "$mpich" ] || skip "built without MPICH"
+    run_pmi --pmix=yes --timeout=20s -n 2 "$ompi" : -n 2 "$mpich"
+    expect_status 1
+    expect_line 'rank [01] on login uses PMIx, but rank [23] on login waits for it in barrier 1 of PMI: they cannot meet, *'
+    run_pmi -H 'h[0-3]' --timeout=20s -n 2 "$mpich" : -n 2 "$ompi"
+    expect_status 1
+    expect_line 'rank [23] on h[23] uses PMIx, but rank [01] on h[01] waits for it in barrier 1 of PMI: they cannot meet, *'
+    leftovers 5
+}
+
 all_in() { [ "$(grep -c 'is in$' "$BATS_TEST_TMPDIR/run.out")" = "$1" ]; }
 
 @test "a spawn of a program that there is not ends the run, and names program, host and who has asked" {
