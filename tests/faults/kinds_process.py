@@ -117,7 +117,7 @@ class Kill(OnProcess):
 
     def outcomes(self):
         at_start = self.met == "start"
-        here = "login" if self.shape.kind != "rsh" or self.shape.own else "launcher"
+        here = "login" if self.shape.kind not in ("rsh", "join") or self.shape.own else "launcher"
         killed = r"was killed by signal 9 \(Killed\)"
         right = {
             "launcher": [Outcome(137)],
