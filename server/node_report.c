@@ -2,7 +2,9 @@
 /* node_report.c - who waits in which barrier, for people: when the launcher asks, and unasked when a barrier lasts; and
  * who is alone without knowing
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "common/io/log.h"
 #include "server/mpi_seen.h"
 #include "server/node_pmix.h"
@@ -37,6 +39,37 @@ static void tell_barrier(const struct barrier_id *id, uint64_t round, void *arg)
     node_send_map(j->node, MSG_REPORT, m, false);
 }
 
+/* By a signal, as SIGSTOP; a debugger's stops are others. Of the task's own process, as it is asked of all at once. */
+static bool is_stopped(pid_t pid)
+{
+    char path[64], text[512];
+    const char *end;
+    size_t n;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    n = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    end = strrchr(text, ')'); /* of the program's name */
+    return end != NULL && strncmp(end, ") T", 3) == 0;
+}
+
+static void put_stopped(const struct node_job *j, struct msg_out *m)
+{
+    uint32_t *ranks = calloc(j->task_count + 1u, sizeof(*ranks)), n = 0;
+
+    for (uint32_t i = 0; ranks != NULL && i < j->task_count; i++)
+        if (j->task[i].state == TASK_STARTED && j->task[i].pid > 0 && is_stopped(j->task[i].pid))
+            ranks[n++] = j->task[i].rank;
+    if (n > 0)
+        msg_put_u32v(m, "stopped", ranks, n);
+    free(ranks);
+}
+
 void node_report(struct node_job *j)
 {
     struct telling t = {.job = j, .slots = calloc(j->task_count + 1u, sizeof(*t.slots)), .left = BARRIERS_TOLD_MAX};
@@ -51,6 +84,8 @@ void node_report(struct node_job *j)
     if (m != NULL) {
         msg_put_u64(m, "place", j->node->conf.place);
         msg_put_u64(m, "queued", queued);
+        if (!j->node->paused)
+            put_stopped(j, m);
     }
     node_send_map(j->node, MSG_REPORT, m, false);
 }

@@ -26,8 +26,10 @@ void root_report_free(struct root *r)
         free(w->in);
         free(w);
     }
-    for (unsigned i = 0; i < r->asked->job_count; i++)
+    for (unsigned i = 0; i < r->asked->job_count; i++) {
         free(r->asked->job[i].ended);
+        free(r->asked->job[i].stopped);
+    }
     free(r->asked->answered);
     free(r->asked->queued);
     free(r->asked);
@@ -86,8 +88,12 @@ static void ask_about(struct root *r, struct root_job *j)
 
     a->job = j;
     a->ended = calloc(j->size, sizeof(*a->ended));
-    if (a->ended == NULL)
+    a->stopped = calloc(j->size, sizeof(*a->stopped));
+    if (a->ended == NULL || a->stopped == NULL) {
+        free(a->ended);
+        free(a->stopped);
         return;
+    }
     memcpy(a->ended, j->ended, j->size * sizeof(*a->ended));
     r->asked->job_count++;
     r->asked->asked += places_left(r);
@@ -231,6 +237,21 @@ static void add_wait(const struct root_job *j, uint32_t place, const struct msg_
     free(in);
 }
 
+static void add_stopped(const struct root_job *j, const struct msg_in *m)
+{
+    const struct report *p = j->root->asked;
+    uint32_t *ranks = NULL;
+    size_t n = 0;
+
+    if (msg_get_u32v(m, "stopped", j->size, &ranks, &n, NULL) < 0)
+        n = 0;
+    for (unsigned i = 0; i < p->job_count; i++)
+        for (size_t k = 0; p->job[i].job == j && k < n; k++)
+            if (ranks[k] < j->size)
+                p->job[i].stopped[ranks[k]] = true;
+    free(ranks);
+}
+
 void root_reported(struct root_job *j, const struct msg_in *m)
 {
     struct root *r = j->root;
@@ -245,6 +266,7 @@ void root_reported(struct root_job *j, const struct msg_in *m)
     }
     p->answers++;
     p->queued[place] = queued;
+    add_stopped(j, m);
     if (j == r->first)
         p->answered[place] = true;
     /* From the loop, as our own node answers while it is being asked, and more jobs may be to be asked about. */

@@ -21,7 +21,8 @@ struct wait {
 
 struct asked_job {
     const struct root_job *job;
-    bool *ended; /* [size], when it was asked: a signal on the heels of the question ends more */
+    bool *ended;   /* [size], when it was asked: a signal on the heels of the question ends more */
+    bool *stopped; /* [size]: a signal has stopped its process */
 };
 
 struct report {

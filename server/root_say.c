@@ -165,6 +165,31 @@ static void say_served(const struct root_job *j, struct buf *out)
     buf_done(&text);
 }
 
+/* "stopped by a signal: rank 1 on h1, ranks 0-2 of job 3 on h[0-1]", behind `before`. True: there are such. */
+static bool say_stopped(const struct report *p, const char *before, struct buf *out)
+{
+    bool any = false;
+
+    for (unsigned i = 0; p != NULL && i < p->job_count; i++) {
+        const struct root_job *j = p->job[i].job;
+        uint32_t *ranks = calloc(j->size, sizeof(*ranks)), n = 0;
+
+        for (uint32_t k = 0; ranks != NULL && k < j->size; k++)
+            if (p->job[i].stopped[k])
+                ranks[n++] = k;
+        if (n > 0) {
+            (void)buf_printf(out, "%s", any ? ", " : before);
+            (void)buf_add_str(out, any ? "" : "stopped by a signal: ");
+            say_ranks(j, ranks, n, false, out);
+            say_job(j, out);
+            say_where(j, ranks, n, out);
+            any = true;
+        }
+        free(ranks);
+    }
+    return any;
+}
+
 static void say_phase(const struct root *r, struct buf *out)
 {
     uint32_t joined = 0, total = 0;
@@ -186,6 +211,7 @@ static void say_phase(const struct root *r, struct buf *out)
     }
     if (r->served != NULL)
         say_served(r->served, out);
+    (void)say_stopped(r->asked, "; ", out);
 }
 
 /* --- the occasions ---------------------------------------------------------------------------------------------- */
@@ -224,17 +250,23 @@ static const char *signal_name(int sig)
 /* Nothing where the run just went on: but for a pod, as nobody sits there, and the others' logs refer to this one. */
 static void tell_signal(const struct root *r)
 {
+    bool any = r->asked->waits != NULL;
     struct buf text;
 
-    if (r->asked->waits == NULL) {
-        if (r->conf->bootstrap == BOOT_K8S)
-            log_error("ended by %s: this pod was told to end", signal_name(r->asked->sig));
-        return;
-    }
     buf_init(&text, 0);
-    (void)buf_printf(&text, "ended by %s in ", signal_name(r->asked->sig));
-    say_wait(r->asked->waits, "", &text);
-    say_line(&text);
+    (void)buf_printf(&text, "ended by %s", signal_name(r->asked->sig));
+    if (any) {
+        (void)buf_add_str(&text, " in ");
+        say_wait(r->asked->waits, "", &text);
+    } else if (r->conf->bootstrap == BOOT_K8S) {
+        (void)buf_add_str(&text, ": this pod was told to end");
+        any = true;
+    }
+    any = say_stopped(r->asked, "; ", &text) || any;
+    if (any)
+        say_line(&text);
+    else
+        buf_done(&text);
 }
 
 /* "; ranks 1-2 of job 3 on h[0-1]": those of a job that have not ended. */
@@ -296,6 +328,7 @@ static void tell_slow(const struct root *r, const struct slow_barrier *s)
 
             buf_init(&text, 0);
             say_wait(w, lasts, &text);
+            (void)say_stopped(r->asked, "; ", &text);
             say_line(&text);
             return; /* where it is not found it is complete by now */
         }
@@ -398,7 +431,7 @@ static void tell_traffic(const struct root *r)
 static void tell_state(const struct root *r)
 {
     char text[64];
-    struct buf mute;
+    struct buf mute, stopped;
 
     log_error("state: %s%s", all_joined(r->plan->node_count, text, sizeof(text)),
               r->phase == ROOT_ENDING     ? "; the run is being ended"
@@ -411,6 +444,11 @@ static void tell_state(const struct root *r)
         tell_wait(w);
     if (r->asked->left_out > 0)
         log_error("state: and more barriers, %u times a node's", r->asked->left_out);
+    buf_init(&stopped, 0);
+    if (say_stopped(r->asked, "state: ", &stopped))
+        say_line(&stopped);
+    else
+        buf_done(&stopped);
     tell_queues(r);
     tell_traffic(r);
     buf_init(&mute, 0);

@@ -112,6 +112,25 @@ waits_for_two() {
     leftovers
 }
 
+is_stopped() { on h1 grep -qs "^State:[[:space:]]*T" "/proc/$(tasks h1)/status"; }
+
+@test "a task that a signal has stopped is named: by QUIT, by INT, by the time limit" {
+    # shellcheck disable=SC2016
+    local program='[ $PMI_RANK = 0 ] || kill -STOP $$; sleep 60'
+    start_pmi run -H 'h[0-1]' sh -c "$program"
+    wait_until 20 is_stopped
+    signal_on login QUIT "$(launcher)"
+    wait_until 10 lines 'state: stopped by a signal: rank 1 on h1$' 1
+    signal_on login INT "$(launcher)"
+    wait_pmi run
+    expect_status 130
+    expect_line 'ended by INT; stopped by a signal: rank 1 on h1'
+    run_pmi -n 2 --timeout=2 sh -c "$program"
+    expect_status 124
+    expect_line 'the time limit of 2 s is over while the tasks ran; stopped by a signal: rank 1 on login'
+    leftovers
+}
+
 @test "in the start, QUIT and TERM say for which hosts it waits" {
     on login sh -c 'printf "#!/bin/sh\ntouch /root/begun; exec sleep 60\n" >/root/slow && chmod +x /root/slow'
     start_pmi run "${three[@]}" --rsh-command=/root/slow true
