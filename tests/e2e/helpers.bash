@@ -238,3 +238,12 @@ signal_on() {
 }
 
 has_tasks() { [ "$(tasks "$1" | wc -l)" -ge "$2" ]; }
+
+need_pmix() { grep -qx '#define HAVE_PMIX 1' "$build/config.h" || skip "built without PMIx"; }
+
+# Sets $ompi, a program of Open MPI.
+need_openmpi() {
+    ompi=$build/tests/progs/ompi_check
+    [ -x "$ompi" ] || skip "built without Open MPI"
+    need_pmix
+}

@@ -95,11 +95,12 @@ at_both() {
     leftovers 10
 }
 
-@test "stopped from outside the terminal is as it was, and raw again when it goes on" {
-    start_pty stop 'wait:ready;raw;touch:/root/go;stopped;cooked;fg;raw;type:end\n' -H h0 --pty \
+# stopped_and_on SIGNAL ACTS: by that signal from outside; what the little shell does meanwhile.
+stopped_and_on() {
+    start_pty stop "wait:ready;raw;touch:/root/go;stopped;$2;fg;raw;type:end\\n" -H h0 --pty \
         bash -c 'echo ready; read -r line; [ "$line" = end ]'
     wait_until 30 on login test -e /root/go
-    signal_on login TSTP "$(launcher)"
+    signal_on login "$1" "$(launcher)"
     status=0
     wait "$pty" || status=$?
     cat "$BATS_TEST_TMPDIR/stop"
@@ -108,17 +109,12 @@ at_both() {
     leftovers 5
 }
 
+@test "stopped from outside the terminal is as it was, and raw again when it goes on" {
+    stopped_and_on TSTP cooked
+}
+
 @test "stopped by STOP, which a shell makes up for, it is raw again when it goes on" {
-    start_pty stop 'wait:ready;raw;touch:/root/go;stopped;cook;fg;raw;type:end\n' -H h0 --pty \
-        bash -c 'echo ready; read -r line; [ "$line" = end ]'
-    wait_until 30 on login test -e /root/go
-    signal_on login STOP "$(launcher)"
-    status=0
-    wait "$pty" || status=$?
-    cat "$BATS_TEST_TMPDIR/stop"
-    [ "$status" = 0 ]
-    on login rm /root/go
-    leftovers 5
+    stopped_and_on STOP cook
 }
 
 @test "the last output, too, is written while the terminal is raw" {

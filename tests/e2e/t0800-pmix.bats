@@ -6,9 +6,7 @@ load helpers
 setup_file() { need_hosts 8; }
 
 setup() {
-    ompi=$build/tests/progs/ompi_check
-    [ -x "$ompi" ] || skip "built without Open MPI"
-    grep -qx '#define HAVE_PMIX 1' "$build/config.h" || skip "built without PMIx"
+    need_openmpi
     RUN_LIMIT=90
     clean_start
 }

@@ -31,7 +31,7 @@ setup_file() {
 teardown_file() { rm -rf "$HOSTS_DIR/openpmix"; }
 
 setup() {
-    grep -qx '#define HAVE_PMIX 1' "$build/config.h" || skip "built without PMIx"
+    need_pmix
     ex=$HOSTS_DIR/openpmix
     four=(-H 'h[0-3]' --pmix=yes)
     two=(-H 'h[0-1]' --ppn=2 --pmix=yes)

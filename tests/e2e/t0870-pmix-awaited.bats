@@ -12,7 +12,7 @@ setup_file() {
 teardown_file() { rm -f "$HOSTS_DIR/pmix_wait"; }
 
 setup() {
-    grep -qx '#define HAVE_PMIX 1' "$build/config.h" || skip "built without PMIx"
+    need_pmix
     wait=$HOSTS_DIR/pmix_wait
     four=(-H 'h[0-3]' --pmix=yes --timeout=20)
     two=(-H 'h[0-1]' --ppn=2 --pmix=yes --timeout=20)
