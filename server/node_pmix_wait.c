@@ -10,10 +10,13 @@
  */
 #include <stdlib.h>
 #include "common/io/log.h"
+#include "common/util.h"
 #include "server/node_pmix.h"
+#include "server/pmix_pair.h"
 #include "server/pmix_sig.h"
 
-#define CHECK_MS 100 /* nothing is asked about a collective that is complete sooner */
+#define KEY_TOLD_MAX 80 /* bytes of a key */
+#define CHECK_MS 100    /* nothing is asked about a collective that is complete sooner */
 
 /* A message about what ranks of `job` wait for. */
 static struct msg_out *wait_map(uint32_t job, struct span sig)
@@ -176,6 +179,21 @@ static void tell_in(struct span sig, void *arg)
     free(in);
 }
 
+/* What it looks up, if that waits, likewise. */
+static const struct node_job *lookup_sig(const struct node *n, const struct pmix_up *u, struct buf *sig)
+{
+    bool waits = u->kind == PMIX_UP_LOOKUP && u->wait && u->who.nspace != NULL;
+    const struct node_job *j = waits ? node_pmix_job(n, u->who.nspace) : NULL;
+    struct span rest = buf_span(&u->data);
+    struct pmix_pair pair;
+
+    if (j == NULL || pmix_pair_next(&rest, &pair) != 1 ||
+        buf_printf(sig, "%c%u.%u-%u/", PMIX_SIG_LOOKUP, (unsigned)j->job->id, u->who.rank, u->who.rank) < 0 ||
+        buf_add_escaped(sig, (struct span){pair.key.p, MIN(pair.key.n, (size_t)KEY_TOLD_MAX)}) < 0)
+        return NULL;
+    return j;
+}
+
 /* Whose keys are awaited, as a name like that of a collective; NULL: nobody's. */
 static const struct node_job *keys_sig(const struct node *n, const struct pmix_up *u, struct buf *sig)
 {
@@ -187,14 +205,13 @@ static const struct node_job *keys_sig(const struct node *n, const struct pmix_u
     return j;
 }
 
-static void tell_keys(struct node_job *j, struct span sig)
+static void tell_asked(struct node_job *j, struct span sig, uint32_t *in, size_t n)
 {
     struct msg_out *m = wait_map((uint32_t)j->job->id, sig);
-    uint32_t nobody = 0;
 
     if (m != NULL) {
         msg_put_u64(m, "place", j->node->conf.place);
-        msg_put_u32v(m, "in", &nobody, 0);
+        msg_put_u32v(m, "in", in, n);
     }
     node_send_map(j->node, MSG_REPORT, m, false);
 }
@@ -209,8 +226,12 @@ void node_pmix_report(struct node_job *j)
     for (const struct pmix_up *u = p->asked; u != NULL; u = u->next) {
         struct buf sig = {0};
 
+        uint32_t rank = u->who.rank;
+
         if (keys_sig(j->node, u, &sig) == j)
-            tell_keys(j, buf_span(&sig));
+            tell_asked(j, buf_span(&sig), &rank, 0);
+        else if (lookup_sig(j->node, u, &sig) == j)
+            tell_asked(j, buf_span(&sig), &rank, 1);
         buf_done(&sig);
     }
 }

@@ -8,8 +8,8 @@
 #include "common/limits.h"
 #include "common/num.h"
 
-static const char kinds[] = {
-    PMIX_SIG_FENCE, PMIX_SIG_CONNECT, PMIX_SIG_DISCONNECT, PMIX_SIG_GROUP, PMIX_SIG_UNGROUP, PMIX_SIG_KEYS, 0};
+static const char kinds[] = {PMIX_SIG_FENCE,   PMIX_SIG_CONNECT, PMIX_SIG_DISCONNECT, PMIX_SIG_GROUP,
+                             PMIX_SIG_UNGROUP, PMIX_SIG_KEYS,    PMIX_SIG_LOOKUP,     0};
 
 static int compare(const void *a, const void *b)
 {
@@ -146,6 +146,14 @@ void pmix_sig_text(struct span sig, char *out, size_t size)
     if (kind == PMIX_SIG_KEYS && pmix_sig_next(&sig, &m) == 1) {
         snprintf(out, size, "PMIx get of rank %u's keys", m.first);
         return;
+    }
+    if (kind == PMIX_SIG_LOOKUP && name != NULL) {
+        struct span key = {name + 1, (size_t)(sig.p + sig.n - name) - 1};
+
+        if (pmix_sig_next(&sig, &m) == 1) {
+            snprintf(out, size, "PMIx look-up of '%.*s' by rank %u", SPAN_FMT(key), m.first);
+            return;
+        }
     }
     rc = buf_printf(&text, "PMIx %s",
                     kind == PMIX_SIG_FENCE        ? "fence"

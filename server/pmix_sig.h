@@ -19,7 +19,8 @@ enum pmix_sig_kind {
     PMIX_SIG_DISCONNECT = 'd',
     PMIX_SIG_GROUP = 'g',   /* a group comes to be, */
     PMIX_SIG_UNGROUP = 'u', /* and goes */
-    PMIX_SIG_KEYS = 'k'     /* no collective: somebody waits for the keys of a rank */
+    PMIX_SIG_KEYS = 'k',    /* no collective: somebody waits for the keys of a rank */
+    PMIX_SIG_LOOKUP = 'l'   /* nor is this: that rank waits for what another is to publish */
 };
 
 /* Ranks first to last of a job. */
@@ -33,7 +34,8 @@ int pmix_sig_make(enum pmix_sig_kind kind, struct pmix_member *v, size_t count, 
 /* Behind the members: what the group is called. 0, -EINVAL (longer than PMIX_GROUP_NAME_MAX), -ENOMEM or -E2BIG. */
 int pmix_sig_add_name(struct buf *sig, const char *name);
 
-/* "PMIx fence", "PMIx fence of ranks 0-3,7", "PMIx group 'me' of ranks 1-2", "PMIx get of rank 3's keys". */
+/* "PMIx fence", "PMIx fence of ranks 0-3,7", "PMIx group 'me' of ranks 1-2", "PMIx get of rank 3's keys",
+ * "PMIx look-up of 'name' by rank 0". */
 void pmix_sig_text(struct span sig, char *out, size_t size);
 
 /* Takes the first member off `sig`, which may be from a peer. 1, 0 (there is no more) or -EPROTO. */

@@ -366,7 +366,10 @@ static void tell_wait(const struct wait *w)
         if (w->in[i])
             in[n++] = i;
     buf_init(&middle, 0);
-    (void)buf_add_str(&middle, n > 0 ? ": entered by " : ": ");
+    if (w->pmix && w->group.len > 0 && *w->group.p == PMIX_SIG_LOOKUP) /* it says by whom */
+        n = 0;
+    else
+        (void)buf_add_str(&middle, n > 0 ? ": entered by " : ": ");
     if (n > 0)
         say_ranks(w->job, in, n, true, &middle);
     free(in);

@@ -57,12 +57,13 @@ blames() {
     leftovers 5
 }
 
-# Three runs at once, as each is to last.
+# Four runs at once, as each is to last.
 @test "who is awaited: --barrier-warn and the time limit say it" {
     four=(-H 'h[0-3]' --pmix=yes --timeout=3 --barrier-warn=1)
     start_pmi fence "${four[@]}" "$wait" fence 2 sleeps
     start_pmi part -H 'h[0-1]' --ppn=2 --pmix=yes --timeout=3 --barrier-warn=1 "$wait" group 2 sleeps
     start_pmi keys "${four[@]}" "$wait" get 1 sleeps
+    start_pmi name -n 2 --pmix=yes --timeout=3 "$wait" lookup 1 sleeps
     wait_pmi fence
     expect_status 124
     expect_line 'PMIx fence has lasted 1 s, not entered by rank 2 on h2'
@@ -75,6 +76,10 @@ blames() {
     expect_status 124
     expect_line "PMIx get of rank 1's keys has lasted 1 s, not put by rank 1 on h1"
     expect_line "the time limit of 3 s is over in PMIx get of rank 1's keys, not put by rank 1 on h1"
+    wait_pmi name
+    expect_status 124
+    expect_line "the time limit of 3 s is over in PMIx look-up of 'no-such-name' by rank 0"
+    expect_lines_at_most 1
     leftovers 5
 }
 

@@ -104,6 +104,7 @@ Test(pmix_sig, as_people_read_it)
         {"c0.0-3,1.0-1", "PMIx connect of ranks 0-3 and of other jobs"},
         {"d0.*", "PMIx disconnect"},
         {"k0.3-3", "PMIx get of rank 3's keys"},
+        {"l0.3-3/na", "PMIx look-up of 'na' by rank 3"},
     };
     char text[100];
 

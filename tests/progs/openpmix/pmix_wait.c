@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pmix_wait.c - a PMIx program whose ranks wait for one that does not come: pmix_wait WHAT RANK HOW
  *
- * All ranks fence. Then all but RANK enter WHAT (fence, group, connect, or get: the keys of RANK), and say how that
- * went. RANK finalizes and exits (ends), finalizes and sleeps (finalizes), or sleeps (sleeps).
+ * All ranks fence. Then all but RANK enter WHAT (fence, group, connect, get: the keys of RANK, or lookup: a name that
+ * nobody publishes), and say how that went. RANK finalizes and exits (ends), finalizes and sleeps (finalizes), or
+ * sleeps (sleeps).
  */
 #include <pmix.h>
 #include <stdio.h>
@@ -11,6 +12,18 @@
 #include <unistd.h>
 
 #define RANKS_MAX 64
+
+static int look_up(void)
+{
+    pmix_pdata_t found;
+    pmix_info_t info;
+    int all = 0;
+
+    PMIX_PDATA_CONSTRUCT(&found);
+    PMIX_LOAD_KEY(found.key, "no-such-name");
+    PMIX_INFO_LOAD(&info, PMIX_WAIT, &all, PMIX_INT);
+    return PMIx_Lookup(&found, 1, &info, 1);
+}
 
 static int wait_in(const char *what, const pmix_proc_t *all, const pmix_proc_t *each, size_t size,
                    const pmix_proc_t *who)
@@ -25,6 +38,8 @@ static int wait_in(const char *what, const pmix_proc_t *all, const pmix_proc_t *
         return PMIx_Connect(each, size, NULL, 0);
     if (strcmp(what, "get") == 0)
         return PMIx_Get(who, "no-such-key", NULL, 0, &value);
+    if (strcmp(what, "lookup") == 0)
+        return look_up();
     return PMIx_Fence(all, 1, NULL, 0);
 }
 
