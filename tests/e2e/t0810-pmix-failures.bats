@@ -78,7 +78,7 @@ all_in() { [ "$(grep -c 'is in$' "$BATS_TEST_TMPDIR/run.out")" = "$1" ]; }
 @test "a spawn of a program that there is not ends the run, and names program, host and who has asked" {
     run_pmi -H 'h[0-1]' "$ompi" spawn 2 /no/such/program
     expect_status 1
-    expect_line 'rank 0 of job 1 on h0: cannot be spawned: /no/such/program: No such file or directory'
+    expect_line 'rank [01] of job 1 on h[01]: cannot be spawned: /no/such/program: No such file or directory'
     expect_line 'rank 0 on h0 (pid *) asked for a job to be spawned, which could not be'
     leftovers 5
 }
