@@ -9,6 +9,7 @@ from fault import GONE, UNHARMED, WELL, Fault, Outcome, ended_by, kind
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LINES = 30000  # of a task that writes much: 170 kB, more than all buffers on the way of a task hold
+MANY = 400000  # that fill whatever is in between, where nobody reads; less than a Stream takes of eight tasks with labels
 BYTES = sum(len(str(n)) + 1 for n in range(1, LINES + 1))
 
 
@@ -80,7 +81,7 @@ class GoneReader(Writes):
     to_error = False
 
     def last(self):
-        return "seq 1 1000000; sleep 600"
+        return f"seq 1 {MANY}; sleep 600"
 
     def inject(self, run):
         run.out.stop()
@@ -108,7 +109,7 @@ class DeadReader(Writes):
         return ["--timeout=4s"] if self.way == "timeout" else []
 
     def last(self):
-        return "seq 1 1000000; sleep 600"
+        return f"seq 1 {MANY}; sleep 600"
 
     def inject(self, run):
         super().inject(run)
