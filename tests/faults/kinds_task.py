@@ -53,9 +53,16 @@ class StopTask(OnProcess):
             who = rf"\d+ of job {shape.spawned_job()} on {self.host}"
         if self.shape.group or self.shape.spawned:
             who = ".*"  # several are waited for in several barriers, and one of them is told
-        return [Outcome(124, f"{over} while the tasks ran", f"{over} while hosts were started.*",
-                        rf"{over} in barrier \d+, not entered by ranks? {who}",
-                        *([rf"{over} in barrier \d+ of .*"] if who == ".*" else []))]
+        return [Outcome(124, f"{over} while the tasks ran{self.stopped()}", f"{over} while hosts were started.*",
+                        rf"{over} in barrier \d+, not entered by ranks? {who}{self.stopped()}",
+                        *([rf"{over} in barrier \d+ of .*{self.stopped()}"] if who == ".*" else []))]
+
+    def stopped(self):
+        """It is told that it was stopped, where its node has its process."""
+        if self.from_elsewhere():
+            return ""
+        job = f" of job {self.shape.spawned_job()}" if self.spawned else ""
+        return f"; stopped by a signal: rank {self.rank}{job} on {self.host}"
 
 
 @kind
