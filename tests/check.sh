@@ -80,32 +80,40 @@ make_e2e() {
     mkdir -p "$report" && make -C "$dir" e2e E2E_REPORT="$report" ${1:+E2E="$*"}
 }
 
-# Two lists of end-to-end files side by side, on hosts of their own: much of their time is waiting.
-e2e_pair() {
-    local dir=$1 report=$2 rc=0
+# Lists of end-to-end files side by side, on hosts of their own: much of their time is waiting.
+e2e_lanes() {
+    local dir=$1 report=$2 list lane=0 rc=0 pids=() pid
+    shift 2
     make -C "$dir" all >/dev/null || return
-    make_e2e "$dir" "$report/0" "$3" &
-    make_e2e "$dir" "$report/1" "$4" || rc=1
-    wait $! || rc=1
-    cat "$report"/[01]/report.tap >"$report/report.tap"
+    for list; do
+        make_e2e "$dir" "$report/$lane" "$list" &
+        pids+=($!)
+        lane=$((lane + 1))
+    done
+    for pid in "${pids[@]}"; do
+        wait "$pid" || rc=1
+    done
+    cat "$report"/[0-9]/report.tap >"$report/report.tap"
     return $rc
 }
 
-# All of them; those that fill the machine with nodes and hosts alone.
+# All of them, those that take longest first (a report has the times); those that fill the machine with nodes and hosts
+# alone.
 e2e_all() {
-    local heavy='tests/e2e/t0200-tree.bats tests/e2e/t0900-many-hosts.bats' file half=('' '') i=0 rc=0
-    for file in tests/e2e/t*.bats; do
-        [[ " $heavy " == *" $file "* ]] || half[i++ % 2]+=" $file"
+    local heavy='tests/e2e/t0200-tree.bats tests/e2e/t0900-many-hosts.bats' file lane=('' '' '') i=0 rc=0
+    local long='tests/e2e/t0120-start-failures.bats tests/e2e/t0420-serve.bats tests/e2e/t0400-port.bats'
+    for file in $long tests/e2e/t*.bats; do
+        [[ " $heavy ${lane[*]} " == *" $file "* ]] || lane[i++ % 3]+=" $file"
     done
-    e2e_pair "$1" "$2" "${half[0]}" "${half[1]}" || rc=1
-    make_e2e "$1" "$2/2" "$heavy" || rc=1
-    cat "$2/2/report.tap" >>"$2/report.tap"
+    e2e_lanes "$1" "$2" "${lane[@]}" || rc=1
+    make_e2e "$1" "$2/heavy" "$heavy" || rc=1
+    cat "$2/heavy/report.tap" >>"$2/report.tap"
     return $rc
 }
 
 # Those that walk most of the program, for the sanitizers, under which everything takes several times as long.
 e2e_sanitized() {
-    e2e_pair "$1" "$2" tests/e2e/t0300-exit-table.bats \
+    e2e_lanes "$1" "$2" tests/e2e/t0300-exit-table.bats \
         'tests/e2e/t0110-readers.bats tests/e2e/t0210-streams.bats tests/e2e/t0230-pmi.bats'
 }
 
