@@ -122,13 +122,14 @@ distcheck_clang() {
     make -C "$logs/sanitize" -j"$jobs" distcheck DISTCHECK_CONFIGURE_FLAGS='CC=clang --enable-werror'
 }
 
-# Those that compile and compute.
+# Those that compile and compute; whatever time is left is the fuzzers'.
 low_lane() {
     renice -n 15 -p $BASHPID >/dev/null
     part sanitizers-configure none configured "$logs/sanitize" --enable-werror --enable-sanitize
+    part fuzz none nice -n 4 make -C "$logs/sanitize" fuzz FUZZ_SECS="$FUZZ_SECS" &
     part sanitizers "$logs/sanitize" make_check "$logs/sanitize"
     part distcheck-clang summaries distcheck_clang
-    part fuzz none make -C "$logs/sanitize" fuzz FUZZ_SECS="$FUZZ_SECS"
+    wait
 }
 
 rm -rf "$logs"
