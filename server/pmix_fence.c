@@ -18,6 +18,9 @@ struct fence {
     unsigned ticks;
     void *entry;
     bool *kid, *kid_in;
+    struct buf *part; /* [kids]: of who is not in yet, what has come so far, */
+    size_t bytes;     /* with what all children have brought */
+    uint32_t kids;
     uint32_t missing; /* this node and children that are not in */
     struct buf up, down;
 };
@@ -38,13 +41,21 @@ struct pmix_fences *pmix_fences_new(uint32_t kids, const struct pmix_fence_ops *
     return f;
 }
 
-static void fence_free(struct fence *e)
+static void drop_data(struct fence *e)
 {
-    free(e->sig);
-    free(e->kid);
-    free(e->kid_in);
+    for (uint32_t i = 0; e->part != NULL && i < e->kids; i++)
+        buf_done(&e->part[i]);
     buf_done(&e->up);
     buf_done(&e->down);
+}
+
+static void fence_free(struct fence *e)
+{
+    drop_data(e);
+    free(e->sig);
+    free(e->part);
+    free(e->kid);
+    free(e->kid_in);
     free(e);
 }
 
@@ -75,7 +86,9 @@ static int fence_fill(struct pmix_fences *f, struct fence *e, struct span sig)
     e->sig_len = sig.n;
     e->kid = calloc(f->kids + 1u, sizeof(*e->kid));
     e->kid_in = calloc(f->kids + 1u, sizeof(*e->kid_in));
-    if (e->sig == NULL || e->kid == NULL || e->kid_in == NULL)
+    e->part = calloc(f->kids + 1u, sizeof(*e->part));
+    e->kids = f->kids;
+    if (e->sig == NULL || e->kid == NULL || e->kid_in == NULL || e->part == NULL)
         return -ENOMEM;
     buf_init(&e->up, PMIX_FENCE_BYTES_MAX);
     buf_init(&e->down, PMIX_FENCE_BYTES_MAX);
@@ -153,6 +166,26 @@ int pmix_fences_hold(struct pmix_fences *f, struct span sig, void *entry)
     return 0;
 }
 
+/* Pieces of several children come in any order, and what a node brings has to stay in one piece. */
+static int add_part(struct fence *e, uint32_t kid, struct span data, bool more)
+{
+    struct buf *part = &e->part[kid];
+    int rc = 0;
+
+    if (data.n > PMIX_FENCE_BYTES_MAX - e->bytes)
+        return -E2BIG;
+    e->bytes += data.n;
+    if (data.n > 0 && (more || part->len > 0))
+        rc = buf_add(part, data.p, data.n);
+    else if (data.n > 0)
+        rc = buf_add(&e->up, data.p, data.n);
+    if (rc == 0 && !more && part->len > 0)
+        rc = buf_add(&e->up, part->p, part->len);
+    if (!more)
+        buf_done(part);
+    return rc;
+}
+
 int pmix_fences_child(struct pmix_fences *f, struct span sig, uint32_t kid, struct span data, bool more)
 {
     struct fence *e = NULL;
@@ -164,7 +197,7 @@ int pmix_fences_child(struct pmix_fences *f, struct span sig, uint32_t kid, stru
         return 0;
     if (kid >= f->kids || !e->kid[kid] || e->kid_in[kid])
         return -EPROTO;
-    rc = data.n > 0 ? buf_add(&e->up, data.p, data.n) : 0;
+    rc = add_part(e, kid, data, more);
     if (rc < 0 || more)
         return rc;
     e->kid_in[kid] = true;
@@ -293,6 +326,5 @@ void pmix_fences_break(struct pmix_fences *f, struct span sig, int rc)
     if (e->entered)
         f->ops->done(e->entry, rc, SPAN_NONE, f->arg);
     e->entered = false;
-    buf_done(&e->up);
-    buf_done(&e->down);
+    drop_data(e);
 }

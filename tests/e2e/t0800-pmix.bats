@@ -29,6 +29,13 @@ expect_output() {
     leftovers 5
 }
 
+@test "a fence to which every host brings more than one message holds" {
+    run_pmi -H 'h[0-7]' --pmix=yes "$build/tests/bench/pmix_fence" 60000 6
+    expect_status 0
+    [ -z "$stderr" ] || show_run "words on standard error"
+    leftovers
+}
+
 @test "one host, the launcher's own; ranks in another order; a tree of depth three" {
     run_pmi -n 3 "$ompi"
     expect_output "hello from 3 ranks"

@@ -237,3 +237,19 @@ Test(pmix_fence, what_is_broken_stays_so)
     cr_expect_str_eq(r.said, "done me(-5)=;");
     pmix_fences_free(r.f);
 }
+
+Test(pmix_fence, what_comes_in_pieces_stays_together)
+{
+    struct rig r;
+
+    rig_open(&r);
+    cr_expect_eq(pmix_fences_child(r.f, span_of("01h"), 0, span_of("a1"), true), 0);
+    cr_expect_eq(pmix_fences_child(r.f, span_of("01h"), 1, span_of("b1"), true), 0);
+    cr_expect_eq(enter(&r, "01h", "h", "me"), 0);
+    cr_expect_eq(pmix_fences_child(r.f, span_of("01h"), 0, span_of("a2"), true), 0);
+    cr_expect_eq(pmix_fences_child(r.f, span_of("01h"), 1, span_of("b2"), false), 0);
+    cr_expect_eq(pmix_fences_child(r.f, span_of("01h"), 1, span_of("b3"), false), -EPROTO, "it is in");
+    cr_expect_eq(pmix_fences_child(r.f, span_of("01h"), 0, SPAN_NONE, false), 0);
+    cr_expect_str_eq(r.said, "up 01h=hb1b2a1a2;");
+    pmix_fences_free(r.f);
+}
