@@ -261,7 +261,13 @@ sys.stdout.buffer.write(bytes.fromhex(sys.stdin.read()))' >"$key"
 }
 
 # in_pod I: the first process of that pod, as it is numbered here.
-in_pod() { grep -lsE "^NSpid:.*[[:space:]]$(pod_init "$1")[[:space:]]1\$" /proc/[0-9]*/status | cut -d/ -f3; }
+# Pods on other hosts may have the same number there, but not this host's network.
+in_pod() {
+    local pid
+    for pid in $(grep -lsE "^NSpid:.*[[:space:]]$(pod_init "$1")[[:space:]]1\$" /proc/[0-9]*/status | cut -d/ -f3); do
+        [ "$(readlink "/proc/$pid/ns/net")" != "$(readlink "/proc/$(init_pid "h$1")/ns/net")" ] || echo "$pid"
+    done
+}
 
 @test "pods of a Job; their secret is wiped when all are in" {
     local i secret=$HOSTS_DIR/key

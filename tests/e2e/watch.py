@@ -88,8 +88,10 @@ def watch_as_nobody(pipe):
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
-    seen, over = set(), False
+    parent, seen, over = os.getppid(), set(), False
     while not over:
+        if os.getppid() != parent:  # which was killed
+            return
         over = is_over(0.02)
         for pid in filter(str.isdigit, os.listdir("/proc")):
             if pid != str(os.getpid()):
