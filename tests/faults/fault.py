@@ -60,10 +60,14 @@ def ended_by(number):
     return Outcome(128 + number, rf"ended by {name} {awaited}", silent_too=True)
 
 
+def no_word(host):
+    """Of a tree of logins, what is said of those that a host was to log in to, from which nothing more comes."""
+    return f"{ANY}: login: no word of (it|them) from {host}, to which (it was|they were) left"
+
+
 def not_started(host):
     """A host that could not be started, at whatever stage."""
-    return Outcome(69, f"{host}: (login|start|connect): .*", f"{host}: lost: .*",
-                   f"{ANY}: login: no word of (it|them) from {host}, to which (it was|they were) left")
+    return Outcome(69, f"{host}: (login|start|connect): .*", f"{host}: lost: .*", no_word(host))
 
 
 def not_come():

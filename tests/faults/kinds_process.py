@@ -4,7 +4,8 @@ import signal
 import time
 
 from cluster import LOGIN
-from fault import ANY, GONE, LOST, UNHARMED, WELL, Fault, Outcome, busy, ended_by, kind, lost, not_come, not_started
+from fault import ANY, GONE, LOST, UNHARMED, WELL, Fault, Outcome, busy, ended_by, kind, lost, no_word, not_come
+from fault import not_started
 from shape import EVERY
 
 PATIENCE = 15.0  # for hosts that do not join
@@ -232,7 +233,7 @@ class StopWorker(OnProcess):
         right = [lost(self.host, r"no sign of life for 2\d s")]
         if self.met == "start":
             moved = r"node \d cannot reach its parent node \d .*, taking it at the launcher"
-            right += [Outcome(69, rf"{self.name_at_start()}: (start|connect|login): .*"),
+            right += [Outcome(69, rf"{self.name_at_start()}: (start|connect|login): .*", no_word(self.host)),
                       Outcome(69, rf"{self.host}: lost: .*", moved)]
         if self.met == "end":  # it may have said all that it had to
             right.append(UNHARMED)
