@@ -81,7 +81,7 @@ class GoneReader(Writes):
     to_error = False
 
     def last(self):
-        return f"seq 1 {MANY}; sleep 600"
+        return "seq 1 5000000; sleep 600"  # not all is through when the reader goes
 
     def inject(self, run):
         run.out.stop()

@@ -65,9 +65,9 @@ class Nodes:
             if is_stopped(process):
                 process.send_signal(signal.SIGCONT)
 
-    def wrong(self, status, hit):
+    def wrong(self, status, hit, late):
         """What is not right about how they ended, as lines: each as the run did, or for want of it where that failed;
-        but for those on the host that was hit.
+        but for those on the host that was hit, and those that were told of a good end before what came `late`.
         """
         found = []
         for node, process in self.came.items():
@@ -80,6 +80,8 @@ class Nodes:
                 continue
             code = code if code >= 0 else 128 - code
             if self.shape.nodes[node] == hit:
+                continue
+            if code == 0 and late:
                 continue
             if code != status and not (code == LOST and status != 0):
                 found.append(f"node {node} has ended with {code}, the run with {status}; its words: {self.words(node)}")

@@ -91,7 +91,7 @@ class Trial:
                 self.say("cause", f"it has said {len(said)} times that it serves")
         if fault.shape.joining():
             lines = [line for line in lines if not re.fullmatch(BY_HAND, line)]
-            for text in self.nodes.wrong(self.status, fault.host):
+            for text in self.nodes.wrong(self.status, fault.host, fault.met == "end"):
                 self.say("status", text)
         lines = [line for line in lines if not any(re.fullmatch(words, line) for words in fault.by_tree())]
         if self.status is None:
