@@ -216,7 +216,8 @@ class Fault:
         return [rf"{ANY}: logins from here fail \({hit}: .*\), {left}",
                 rf"{hit}: cannot log in to others \(.*\), {left}",
                 rf"{hit}: logins from here fail \({ANY}: .*\), {left}", rf"{ANY}: login: its turn did not come",
-                rf"({ANY}: )?{hit}: lost while hosts were logged in to from it \(.*\), trying again there and for \d+ behind it"]
+                rf"({ANY}: )?{hit}: lost while hosts were logged in to from it \(.*\), "
+                r"trying again there and for \d+ behind it"]
 
     def hit_at_start(self):
         """Of which host failed logins may be; a pattern."""

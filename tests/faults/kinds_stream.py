@@ -9,7 +9,7 @@ from fault import GONE, UNHARMED, WELL, Fault, Outcome, ended_by, kind
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LINES = 30000  # of a task that writes much: 170 kB, more than all buffers on the way of a task hold
-MANY = 400000  # that fill whatever is in between, where nobody reads; less than a Stream takes of eight tasks with labels
+MANY = 400000  # that fill whatever is in between where nobody reads; of eight tasks less than a Stream takes
 BYTES = sum(len(str(n)) + 1 for n in range(1, LINES + 1))
 
 
