@@ -100,7 +100,7 @@ static bool is_service_link(struct span name, const char *value)
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
         if (memmem(name.p, name.n, parts[i], strlen(parts[i])) != NULL)
             return true;
-    return name.n > 5 && memcmp(name.p + name.n - 5, "_PORT", 5) == 0 && strstr(value, "://") != NULL;
+    return span_ends(name, "_PORT") && strstr(value, "://") != NULL;
 }
 
 static int load_variable(struct loader *ld, const char *entry, struct err *err)

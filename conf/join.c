@@ -81,7 +81,7 @@ static struct span base_of(struct span host, unsigned index)
     char end[16];
     size_t tail = (size_t)snprintf(end, sizeof(end), "-%u", index);
 
-    if (host.n <= tail || memcmp(host.p + host.n - tail, end, tail) != 0 || !is_name(host))
+    if (host.n <= tail || !span_ends(host, end) || !is_name(host))
         return SPAN_NONE;
     return (struct span){host.p, host.n - tail};
 }
