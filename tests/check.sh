@@ -10,7 +10,8 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 logs=$PWD/build/check
 jobs=$(nproc)
-FUZZ_SECS=${FUZZ_SECS:-30} # for each target
+FUZZ_SECS=${FUZZ_SECS:-30}     # for each target
+PART_LIMIT=${PART_LIMIT:-1000} # seconds for each part
 
 # Add up one part's results from what it left: automake's *.trs below a folder, its summaries in a log, or a TAP file.
 tally_trs() {
@@ -33,13 +34,36 @@ tally_tap() {
     p=$(grep -vE '# (skip|SKIP|todo|TODO)' "$1" | grep -c '^ok ')
 }
 
+# Run a part in process groups of its own. One that has no end is ended, and its log says what hung.
+limited() {
+    local pid watch rc
+    set -m
+    "$@" </dev/null &
+    pid=$!
+    overdue "$pid" &
+    watch=$!
+    set +m
+    wait "$pid"
+    rc=$?
+    kill -- "-$watch" 2>/dev/null && wait "$watch" 2>/dev/null
+    return $rc
+}
+
+overdue() {
+    sleep "$PART_LIMIT"
+    echo "error: no end after $PART_LIMIT s. What runs (a process in state T is stopped):"
+    ps -eo pid,ppid,stat,ni,etimes,wchan:16,args --forest --cols 200 |
+        awk -v top="$1" '$1 == top || $2 in below { below[$1]; print }'
+    kill -KILL -- "-$1"
+}
+
 # part NAME RESULTS COMMAND...: RESULTS is a folder of *.trs, a TAP file (`log`: the part's own log), `summaries` in the
 # log, or `none`. What it prints comes in one piece, as another part may run at the same time.
 part() {
     local name=$1 results=$2 log=$logs/$1.log start=$SECONDS rc p=0 f=0 s=0
     shift 2
     [ -f "$results" ] && rm -f "$results"
-    "$@" >"$log" 2>&1 </dev/null
+    limited "$@" >"$log" 2>&1
     rc=$?
     case $results in
         log) tally_tap "$log" ;;
@@ -60,7 +84,7 @@ report() {
     echo "--- $1:"
     grep -aE -A10 '^not ok|^FAIL|^ERROR|error:' "$1" | head -n 60
     echo '--- its end:'
-    tail -n 20 "$1"
+    tail -n 40 "$1"
     echo '---'
 }
 

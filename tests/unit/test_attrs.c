@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include "common/limits.h"
 #include "server/attrs.h"
+#include "tests/unit/limit.h"
 
-TestSuite(attrs, .timeout = 20);
+TestSuite(attrs, .timeout = TEST_LIMIT);
 
 static char heard[200];
 

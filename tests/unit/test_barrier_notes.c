@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include "server/barrier.h"
 #include "server/barrier_msg.h"
+#include "tests/unit/limit.h"
 
-TestSuite(barrier_notes, .timeout = 5);
+TestSuite(barrier_notes, .timeout = TEST_LIMIT);
 
 /* "set:round set:round " of what a walk finds. */
 struct found {

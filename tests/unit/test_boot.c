@@ -6,8 +6,9 @@
 #include <sys/resource.h>
 #include "boot_rig.h"
 #include "common/io/log.h"
+#include "tests/unit/limit.h"
 
-TestSuite(boot, .timeout = 30);
+TestSuite(boot, .timeout = TEST_LIMIT);
 
 #define PROVIDER                                                                                                       \
     "for w; do case $w in --pmi-rank=*) rank=${w#*=} ;; esac; done\n"                                                  \

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include "client/clique.h"
 #include "common/util.h"
+#include "tests/unit/limit.h"
 
-TestSuite(clique, .timeout = 10);
+TestSuite(clique, .timeout = TEST_LIMIT);
 
 static const struct {
     const char *mapping;

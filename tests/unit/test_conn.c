@@ -10,16 +10,16 @@
 #include "common/io/conn.h"
 #include "common/limits.h"
 #include "common/msg.h"
+#include "tests/unit/limit.h"
 
-TestSuite(conn, .timeout = 20);
+TestSuite(conn, .timeout = TEST_LIMIT);
 
 #define MSGS_MAX 16
 
 /* One end, and what it was told. */
 struct end {
     struct conn *c;
-    bool trust_on_up;
-    bool up;
+    bool trust_on_up, up;
     unsigned count, drains, closes;
     unsigned refill; /* control messages to send as soon as there is room */
     unsigned wanted; /* messages, after which it ends */

@@ -4,8 +4,9 @@
 #include <criterion/criterion.h>
 #include "common/strv.h"
 #include "common/util.h"
+#include "tests/unit/limit.h"
 
-TestSuite(env, .timeout = 10);
+TestSuite(env, .timeout = TEST_LIMIT);
 
 #define ENV(...) ((char *const *)(const void *)(const char *const[]){__VA_ARGS__, NULL})
 

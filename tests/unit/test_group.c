@@ -4,8 +4,9 @@
 #include "common/util.h"
 #include "server/barrier.h"
 #include "server/group.h"
+#include "tests/unit/limit.h"
 
-TestSuite(group, .timeout = 20);
+TestSuite(group, .timeout = TEST_LIMIT);
 
 static const struct {
     const char *list;

@@ -6,8 +6,9 @@
 #include "common/kvtab.h"
 #include "common/util.h"
 #include "server/kvs.h"
+#include "tests/unit/limit.h"
 
-TestSuite(kvs, .timeout = 120);
+TestSuite(kvs, .timeout = TEST_LIMIT);
 
 static int put(struct kvs *k, unsigned slot, const char *key, const char *value)
 {
@@ -24,8 +25,7 @@ static const char *get(struct kvs *k, unsigned slot, const char *key)
 
     if (kvs_get(k, slot, span_of(key), &v) < 0)
         return NULL;
-    memcpy(p, v.p, v.n);
-    p[v.n] = '\0';
+    snprintf(p, sizeof(text[0]), "%.*s", (int)v.n, v.p);
     return p;
 }
 

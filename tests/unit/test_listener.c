@@ -7,8 +7,9 @@
 #include <unistd.h>
 #include "common/io/listener.h"
 #include "common/limits.h"
+#include "tests/unit/limit.h"
 
-TestSuite(listener, .timeout = 20);
+TestSuite(listener, .timeout = TEST_LIMIT);
 
 static uv_loop_t loop;
 static struct tls_ctx *ctx;

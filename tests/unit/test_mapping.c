@@ -5,8 +5,9 @@
 #include "common/limits.h"
 #include "common/mapping.h"
 #include "common/util.h"
+#include "tests/unit/limit.h"
 
-TestSuite(mapping, .timeout = 10);
+TestSuite(mapping, .timeout = TEST_LIMIT);
 
 /* Nodes are one digit each. */
 static const struct {

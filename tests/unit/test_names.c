@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include "common/limits.h"
 #include "server/names.h"
+#include "tests/unit/limit.h"
 
-TestSuite(names, .timeout = 10);
+TestSuite(names, .timeout = TEST_LIMIT);
 
 static struct span s(const char *text)
 {

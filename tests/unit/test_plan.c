@@ -6,8 +6,9 @@
 #include "common/buf.h"
 #include "common/limits.h"
 #include "common/util.h"
+#include "tests/unit/limit.h"
 
-TestSuite(plan, .timeout = 10);
+TestSuite(plan, .timeout = TEST_LIMIT);
 
 static bool is_me(const char *name)
 {

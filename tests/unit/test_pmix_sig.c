@@ -6,8 +6,9 @@
 #include <string.h>
 #include "common/limits.h"
 #include "common/util.h"
+#include "tests/unit/limit.h"
 
-TestSuite(pmix_sig, .timeout = 5);
+TestSuite(pmix_sig, .timeout = TEST_LIMIT);
 
 static void expect_text(struct pmix_member *v, size_t n, const char *want)
 {

@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include "server/pmix_pair.h"
+#include "tests/unit/limit.h"
 
-TestSuite(pmix_store, .timeout = 5);
+TestSuite(pmix_store, .timeout = TEST_LIMIT);
 
 struct rig {
     struct pmix_store *s;

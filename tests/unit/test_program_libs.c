@@ -3,8 +3,9 @@
 
 #include <criterion/criterion.h>
 #include <string.h>
+#include "tests/unit/limit.h"
 
-TestSuite(program_libs, .timeout = 10);
+TestSuite(program_libs, .timeout = TEST_LIMIT);
 
 static bool is_criterion(const char *name, bool direct)
 {

@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "boot_rig.h"
+#include "tests/unit/limit.h"
 
-TestSuite(rsh, .timeout = 30);
+TestSuite(rsh, .timeout = TEST_LIMIT);
 
 /* For scripts: `run` and `list` (the hosts, one word each, where the list was not folded into brackets), `key PLACE`.
  * */

@@ -7,8 +7,9 @@
 #include "common/mapping.h"
 #include "common/util.h"
 #include "server/serve.h"
+#include "tests/unit/limit.h"
 
-TestSuite(serve, .timeout = 20);
+TestSuite(serve, .timeout = TEST_LIMIT);
 
 #define RANGES_MAX 4
 

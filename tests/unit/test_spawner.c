@@ -14,8 +14,9 @@
 #include "common/strv.h"
 #include "common/util.h"
 #include "tests/unit/spawner_world.h"
+#include "tests/unit/limit.h"
 
-TestSuite(spawner, .timeout = 40);
+TestSuite(spawner, .timeout = TEST_LIMIT);
 
 static bool is_started_0(void)
 {

@@ -11,8 +11,9 @@
 #include <unistd.h>
 #include "common/strv.h"
 #include "tests/unit/spawner_world.h"
+#include "tests/unit/limit.h"
 
-TestSuite(task_exec, .timeout = 40);
+TestSuite(task_exec, .timeout = TEST_LIMIT);
 
 Test(task_exec, failures_tell_stage_and_errno)
 {

@@ -3,8 +3,9 @@
 #include <errno.h>
 #include "client/where.h"
 #include "common/util.h"
+#include "tests/unit/limit.h"
 
-TestSuite(where, .timeout = 10);
+TestSuite(where, .timeout = TEST_LIMIT);
 
 #define VARS_MAX 6
 
