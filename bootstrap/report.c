@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.c - folding the reasons why hosts could not be started */
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bootstrap/report.h"
 #include "common/hostlist.h"
+#include "common/io/sockname.h"
 
 struct line {
     char *reason; /* of the first host, as it came */
@@ -44,18 +44,6 @@ static const char *label_of(const char *host)
     return at != NULL ? at + 1 : host;
 }
 
-static bool is_address(struct span word)
-{
-    char text[INET6_ADDRSTRLEN];
-    struct in6_addr addr;
-
-    if (word.n >= sizeof(text))
-        return false;
-    memcpy(text, word.p, word.n);
-    text[word.n] = '\0';
-    return inet_pton(AF_INET, text, &addr) == 1 || inet_pton(AF_INET6, text, &addr) == 1;
-}
-
 /* ssh's "USER@HOST: " in front says nothing that the label does not. */
 static const char *skip_user_at_host(const char *words, const char *label)
 {
@@ -79,7 +67,7 @@ static int mask(const char *reason, const char *label, struct buf *out)
 
         while (word.n > 0 && strchr(":.,;)", word.p[word.n - 1]) != NULL)
             word.n--;
-        if (word.n > 0 && (span_is(word, label) || is_address(word)))
+        if (word.n > 0 && (span_is(word, label) || sockname_is_number(word)))
             rc = buf_printf(out, "HOST%.*s", (int)(n - word.n), reason + word.n);
         else
             rc = buf_add(out, reason, n);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/io/sockname.h"
 #include "common/limits.h"
 #include "common/strv.h"
 #include "common/util.h"
@@ -62,18 +63,11 @@ static void stop(struct join_find *f)
     f->dialer = NULL;
 }
 
-static bool is_number(const char *name)
-{
-    struct in6_addr any;
-
-    return inet_pton(AF_INET, name, &any) == 1 || inet_pton(AF_INET6, name, &any) == 1;
-}
-
 void join_find_state(const struct join_find *f, struct buf *out)
 {
     bool dialled = f->dialer != NULL || f->dialled;
 
-    if (!dialled || !is_number(f->name)) /* whoever reads it has said a name */
+    if (!dialled || !sockname_is_number(span_of(f->name))) /* whoever reads it has said a name */
         buf_printf(out, "%s: ", f->where);
     if (f->dialer != NULL)
         dialer_state(f->dialer, out);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "common/buf.h"
 #include "common/io/resolve.h"
+#include "common/io/sockname.h"
 #include "common/limits.h"
 #include "common/num.h"
 #include "common/strv.h"
@@ -21,7 +22,7 @@
 #define RESOLVE_MS 2000
 #define ADDRS_PER_HOST 4 /* of one name, asked for their route */
 
-/* An address as 16 bytes, IPv4 mapped into IPv6, so that there is one kind to compare. */
+/* As sockname_bytes() has it. */
 struct ip {
     uint8_t b[16];
 };
@@ -46,32 +47,11 @@ static bool ip_is_v4(const struct ip *ip)
     return memcmp(ip->b, v4_prefix, sizeof(v4_prefix)) == 0;
 }
 
-static bool ip_of_sockaddr(const struct sockaddr *sa, struct ip *out)
-{
-    if (sa->sa_family == AF_INET) {
-        memcpy(out->b, v4_prefix, sizeof(v4_prefix));
-        memcpy(out->b + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
-    } else if (sa->sa_family == AF_INET6) {
-        memcpy(out->b, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, 16);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-/* A number, IPv6 with or without brackets; an IPv6 zone is not accepted. */
 static bool ip_of_text(struct span s, struct ip *out)
 {
-    char text[INET6_ADDRSTRLEN];
+    union sockname a;
 
-    if (s.n >= 2 && s.p[0] == '[' && s.p[s.n - 1] == ']')
-        s = (struct span){s.p + 1, s.n - 2};
-    if (s.n == 0 || s.n >= sizeof(text))
-        return false;
-    memcpy(text, s.p, s.n);
-    text[s.n] = '\0';
-    memcpy(out->b, v4_prefix, sizeof(v4_prefix));
-    return inet_pton(AF_INET, text, out->b + 12) == 1 || inet_pton(AF_INET6, text, out->b) == 1;
+    return sockname_set(&a, s, 0) > 0 && sockname_bytes(&a.sa, out->b);
 }
 
 static bool ip_is_loopback(const struct ip *ip)
@@ -133,7 +113,7 @@ static int locals_get(struct locals *l)
     if (getifaddrs(&all) < 0)
         return -errno;
     for (struct ifaddrs *ifa = all; ifa != NULL && rc == 0; ifa = ifa->ifa_next)
-        if (ifa->ifa_addr != NULL && (ifa->ifa_flags & IFF_UP) != 0 && ip_of_sockaddr(ifa->ifa_addr, &ip))
+        if (ifa->ifa_addr != NULL && (ifa->ifa_flags & IFF_UP) != 0 && sockname_bytes(ifa->ifa_addr, ip.b))
             rc = add_local(l, ifa, &ip);
     freeifaddrs(all);
     if (rc < 0)
@@ -223,7 +203,7 @@ static bool route_source(const struct sockaddr *to, socklen_t len, struct ip *ou
     if (fd < 0)
         return false;
     ok = connect(fd, to, len) == 0 && getsockname(fd, (struct sockaddr *)&from, &n) == 0 &&
-         ip_of_sockaddr((struct sockaddr *)&from, out);
+         sockname_bytes((struct sockaddr *)&from, out->b);
     close(fd);
     return ok;
 }

@@ -4,15 +4,14 @@
 #ifndef COMMON_IO_CONN_PRIV_H
 #define COMMON_IO_CONN_PRIV_H
 
-#include <arpa/inet.h>
 #include "common/io/conn.h"
+#include "common/io/sockname.h"
 #include "common/outq.h"
 #include "common/reasm.h"
 
 #define CONN_MAGIC 0x636f6e6eu
 #define CONN_PROLOGUE_LEN 16
 #define CONN_PROLOGUE_FULL 12 /* the byte that says that nobody is let in any more */
-#define CONN_ADDR_TEXT (INET6_ADDRSTRLEN + 10)
 
 enum conn_state {
     CONN_CONNECTING,
@@ -50,7 +49,7 @@ struct conn {
     size_t wire_off;
     struct conn_stats stats;
     struct err why;
-    char peer[CONN_ADDR_TEXT], local[CONN_ADDR_TEXT];
+    char peer[SOCKNAME_TEXT], local[SOCKNAME_TEXT];
 };
 
 /* Close at once and say `why`, unless something was said before or the end was asked for. */
@@ -62,7 +61,7 @@ void conn_shut_down(struct conn *c);
 void conn_arm(struct conn *c);
 
 /* The end of a socket as text; false where it is not connected. */
-bool conn_name_of(int fd, bool peer, char out[CONN_ADDR_TEXT]);
+bool conn_name_of(int fd, bool peer, char out[SOCKNAME_TEXT]);
 /* The socket is connected. */
 void conn_begin(struct conn *c);
 /* There is something to send: do it at the end of this turn of the loop. */

@@ -2,7 +2,6 @@
 #include "common/io/conn_priv.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include "common/io/log.h"
@@ -307,22 +306,13 @@ static bool on_readable(struct conn *c)
 
 /* ---- the beginning ---- */
 
-bool conn_name_of(int fd, bool peer, char out[CONN_ADDR_TEXT])
+bool conn_name_of(int fd, bool peer, char out[SOCKNAME_TEXT])
 {
-    union {
-        struct sockaddr sa;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } a;
-    socklen_t len = sizeof(a);
-    char ip[INET6_ADDRSTRLEN];
+    union sockname a;
 
-    if ((peer ? getpeername(fd, &a.sa, &len) : getsockname(fd, &a.sa, &len)) < 0)
+    if (!sockname_of(fd, peer, &a))
         return false;
-    if (a.sa.sa_family == AF_INET6 && inet_ntop(AF_INET6, &a.v6.sin6_addr, ip, sizeof(ip)) != NULL)
-        snprintf(out, CONN_ADDR_TEXT, "[%s]:%u", ip, ntohs(a.v6.sin6_port));
-    else if (a.sa.sa_family == AF_INET && inet_ntop(AF_INET, &a.v4.sin_addr, ip, sizeof(ip)) != NULL)
-        snprintf(out, CONN_ADDR_TEXT, "%s:%u", ip, ntohs(a.v4.sin_port));
+    sockname_text(&a, out);
     return true;
 }
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/io/dialer.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/io/addrs.h"
+#include "common/io/sockname.h"
 #include "common/limits.h"
 #include "common/num.h"
 #include "common/strv.h"
@@ -25,11 +24,7 @@
 struct target {
     struct dialer *d;
     char *name; /* as it was given */
-    union {
-        struct sockaddr sa;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } addr;
+    union sockname addr;
     socklen_t addr_len;
     struct conn *c; /* under way; NULL: waits for `due` */
     bool up;
@@ -318,23 +313,14 @@ static void arm(struct dialer *d)
 static int parse(struct target *t, const char *text, struct err *err)
 {
     const char *colon = strrchr(text, ':');
-    char ip[INET6_ADDRSTRLEN] = "", name[INET6_ADDRSTRLEN + 16];
-    uint64_t port = 0;
+    char name[SOCKNAME_TEXT];
+    uint64_t port;
 
-    if (colon != NULL && (size_t)(colon - text) < sizeof(ip) && num_u64(span_of(colon + 1), 1, 65535, &port) == 0)
-        memcpy(ip, text, (size_t)(colon - text));
-    if (inet_pton(AF_INET, ip, &t->addr.v4.sin_addr) == 1) {
-        t->addr.v4.sin_family = AF_INET;
-        t->addr.v4.sin_port = htons((uint16_t)port);
-        t->addr_len = sizeof(t->addr.v4);
-    } else if (inet_pton(AF_INET6, ip, &t->addr.v6.sin6_addr) == 1) {
-        t->addr.v6.sin6_family = AF_INET6;
-        t->addr.v6.sin6_port = htons((uint16_t)port);
-        t->addr_len = sizeof(t->addr.v6);
-    } else {
+    if (colon != NULL && num_u64(span_of(colon + 1), 1, 65535, &port) == 0)
+        t->addr_len = sockname_set(&t->addr, (struct span){text, (size_t)(colon - text)}, (uint16_t)port);
+    if (t->addr_len == 0)
         return err_set(err, -EINVAL, "'%.100s' is not ADDRESS:PORT", text);
-    }
-    snprintf(name, sizeof(name), t->addr.sa.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip, (unsigned)port);
+    sockname_text(&t->addr, name);
     t->name = strdup(name);
     return t->name == NULL ? err_set(err, -ENOMEM, "out of memory") : 0;
 }

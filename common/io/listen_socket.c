@@ -1,41 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/io/listen_socket.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/io/log.h"
-
-union addr {
-    struct sockaddr sa;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
-
-static socklen_t parse(const char *text, uint16_t port, union addr *out)
-{
-    *out = (union addr){0};
-    if (inet_pton(AF_INET, text, &out->v4.sin_addr) == 1) {
-        out->v4.sin_family = AF_INET;
-        out->v4.sin_port = htons(port);
-        return sizeof(out->v4);
-    }
-    if (inet_pton(AF_INET6, text, &out->v6.sin6_addr) == 1) {
-        out->v6.sin6_family = AF_INET6;
-        out->v6.sin6_port = htons(port);
-        return sizeof(out->v6);
-    }
-    return 0;
-}
+#include "common/io/sockname.h"
 
 int listen_socket(const char *addr, uint16_t port)
 {
-    union addr a;
-    socklen_t len = parse(addr, port, &a);
+    union sockname a;
+    socklen_t len = sockname_set(&a, span_of(addr), port);
     int one = 1, rc = 0, fd;
 
     assert(len > 0);
@@ -54,12 +31,9 @@ int listen_socket(const char *addr, uint16_t port)
 
 uint16_t listen_socket_port(int fd)
 {
-    union addr a = {0};
-    socklen_t len = sizeof(a);
+    union sockname a;
 
-    if (getsockname(fd, &a.sa, &len) < 0)
-        return 0;
-    return ntohs(a.sa.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
+    return sockname_of(fd, false, &a) ? sockname_port(&a) : 0;
 }
 
 bool listen_socket_no_room(int fd, bool *told)

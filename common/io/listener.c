@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/io/listener.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/io/addrs.h"
 #include "common/io/listen_socket.h"
+#include "common/io/sockname.h"
 #include "common/limits.h"
 #include "common/strv.h"
 #include "common/util.h"
@@ -18,12 +17,6 @@
 #define ACCEPT_BATCH 16 /* a turn of the loop: handshakes go on in between */
 #define BUSY_STRANGERS (PREAUTH_CONNS_MAX / 4)
 #define BUSY_PAUSE_MS 20 /* between batches while there are many: the kernel's queue waits, nobody is dropped */
-
-union addr {
-    struct sockaddr sa;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
 
 struct stranger {
     struct stranger *next; /* the next younger one */
@@ -139,25 +132,14 @@ static bool keep_limits(struct listener *l, const struct stranger *newest)
     return false;
 }
 
-static void ip_of(const union addr *a, uint8_t out[16])
-{
-    memset(out, 0, 16);
-    if (a->sa.sa_family == AF_INET6)
-        memcpy(out, &a->v6.sin6_addr, 16);
-    else
-        memcpy(out + 12, &a->v4.sin_addr, 4);
-}
-
 /* Many played nodes on this machine are one address. */
 static unsigned limit_of(int fd, const uint8_t peer[16])
 {
-    union addr a = {0};
-    socklen_t len = sizeof(a);
+    union sockname a;
     uint8_t own[16];
 
-    if (getsockname(fd, &a.sa, &len) < 0)
+    if (!sockname_of(fd, false, &a) || !sockname_bytes(&a.sa, own))
         return PREAUTH_CONNS_PER_ADDR;
-    ip_of(&a, own);
     return memcmp(own, peer, 16) == 0 ? PREAUTH_CONNS_MAX / 2 : PREAUTH_CONNS_PER_ADDR;
 }
 
@@ -181,7 +163,7 @@ static void pause_accepting(struct listener *l, uint64_t ms)
 }
 
 /* True where its address has too many. */
-static bool take(struct listener *l, int fd, const union addr *peer)
+static bool take(struct listener *l, int fd, const union sockname *peer)
 {
     struct stranger *s = calloc(1, sizeof(*s)), **last = &l->oldest;
 
@@ -189,7 +171,7 @@ static bool take(struct listener *l, int fd, const union addr *peer)
         close(fd);
         return false;
     }
-    ip_of(peer, s->ip);
+    (void)sockname_bytes(&peer->sa, s->ip); /* of no other family is a socket here */
     s->limit = limit_of(fd, s->ip);
     s->c = conn_new(l->pause.loop, fd, true, l->ctx, l->ops, l->arg);
     if (s->c == NULL) {
@@ -214,7 +196,7 @@ static void on_ready(uv_poll_t *h, int status, int events)
     (void)events;
     (void)status; /* accept4() tells */
     for (int i = 0; i < ACCEPT_BATCH; i++) {
-        union addr peer = {0};
+        union sockname peer = {0};
         socklen_t len = sizeof(peer);
         int fd = accept4(sock->fd, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
