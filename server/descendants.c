@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 #include "common/num.h"
 #include "common/util.h"
+#include "server/proc_stat.h"
 
 /* From this pass on, what is left forks faster than it is killed: stop it first. */
 #define PASS_STOP 3
@@ -83,49 +83,20 @@ static bool pid_of_name(const char *name, pid_t *pid)
     return true;
 }
 
-/* "PID (NAME) STATE PPID PGRP ...": the name may hold anything, also ')'. */
-static bool parse_stat(const char *text, struct proc_entry *e)
-{
-    const char *p = strrchr(text, ')');
-    int ppid, pgrp;
-
-    if (p == NULL || sscanf(p + 1, " %*c %d %d", &ppid, &pgrp) != 2)
-        return false;
-    e->ppid = ppid;
-    e->pgrp = pgrp;
-    return true;
-}
-
-/* False where the process has gone meanwhile. */
-static bool read_stat(int dir, struct proc_entry *e)
-{
-    char name[32], text[512];
-    ssize_t n;
-    int fd;
-
-    snprintf(name, sizeof(name), "%d/stat", (int)e->pid);
-    fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    return parse_stat(text, e);
-}
-
-static int read_table(struct proc_table *t, DIR *dir)
+static int read_table(struct proc_table *t, DIR *dir, const char *proc)
 {
     struct dirent *d;
 
     while ((d = readdir(dir)) != NULL) {
-        struct proc_entry e = {0};
+        struct proc_entry e;
+        struct proc_stat stat;
         void *p = t->p;
         int rc;
 
-        if (!pid_of_name(d->d_name, &e.pid) || !read_stat(dirfd(dir), &e))
+        if (!pid_of_name(d->d_name, &e.pid) || !proc_stat_read(proc, e.pid, &stat))
             continue;
+        e.ppid = stat.ppid;
+        e.pgrp = stat.pgrp;
         rc = grow(&p, &t->cap, t->count, sizeof(e));
         t->p = p;
         if (rc < 0)
@@ -188,7 +159,7 @@ int descendants_scan(struct descendants *list, const char *proc, pid_t root, con
     list->count = 0;
     if (dir == NULL)
         return -errno;
-    rc = read_table(&t, dir);
+    rc = read_table(&t, dir, proc);
     closedir(dir);
     if (rc == 0 && t.count > 0) {
         qsort(t.p, t.count, sizeof(*t.p), by_ppid);

@@ -2,12 +2,11 @@
 /* node_report.c - who waits in which barrier, for people: when the launcher asks, and unasked when a barrier lasts; and
  * who is alone without knowing
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "common/io/log.h"
 #include "server/mpi_seen.h"
 #include "server/node_pmix.h"
+#include "server/proc_stat.h"
 
 #define BARRIERS_TOLD_MAX 16 /* in one report */
 #define TICKS 4              /* to --barrier-warn */
@@ -42,20 +41,9 @@ static void tell_barrier(const struct barrier_id *id, uint64_t round, void *arg)
 /* By a signal, as SIGSTOP; a debugger's stops are others. Of the task's own process, as it is asked of all at once. */
 static bool is_stopped(pid_t pid)
 {
-    char path[64], text[512];
-    const char *end;
-    size_t n;
-    FILE *f;
+    struct proc_stat stat;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    f = fopen(path, "re");
-    if (f == NULL)
-        return false;
-    n = fread(text, 1, sizeof(text) - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    end = strrchr(text, ')'); /* of the program's name */
-    return end != NULL && strncmp(end, ") T", 3) == 0;
+    return proc_stat_read("/proc", pid, &stat) && stat.state == 'T';
 }
 
 static void put_stopped(const struct node_job *j, struct msg_out *m)
