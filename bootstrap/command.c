@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bootstrap/command.h"
+#include "common/path.h"
 #include "common/strv.h"
 
 static int add_word(char ***argv, struct buf *word)
@@ -24,15 +25,15 @@ static int add_addrs(const struct boot_conf *bc, char ***argv, struct buf *word)
 }
 
 /* Whoever runs it elsewhere stands in another directory. */
-static int add_secret(const char *path, struct buf *word)
+static int add_secret(const char *file, struct buf *word)
 {
-    char *dir = path[0] == '/' ? NULL : realpath(".", NULL);
-    int rc;
+    char *path;
+    int rc = path_absolute(file, &path);
 
-    while (path[0] == '.' && path[1] == '/')
-        path += 2;
-    rc = buf_printf(word, "--pmi-secret-file=%s%s%s", dir != NULL ? dir : "", dir != NULL ? "/" : "", path);
-    free(dir);
+    if (rc < 0)
+        return rc;
+    rc = buf_printf(word, "--pmi-secret-file=%s", path);
+    free(path);
     return rc;
 }
 

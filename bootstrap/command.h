@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command.h - the words that start a provider. Pure. */
+/* command.h - the words that start a provider */
 #ifndef BOOTSTRAP_COMMAND_H
 #define BOOTSTRAP_COMMAND_H
 
@@ -7,7 +7,7 @@
 #include "bootstrap/bootstrap.h"
 
 /* One run's words, all but --pmi-rank: appended to `*argv` (see strv.h). `size`: providers of the whole start, plus
- * one. A secret file takes the place of the key where `bc->key` is empty. 0 or -ENOMEM. */
+ * one. A secret file takes the place of the key where `bc->key` is empty. 0, or as path_absolute(). */
 int command_argv(const struct boot_conf *bc, const char *program, uint32_t size, uint32_t run, enum attach_mode attach,
                  char ***argv);
 

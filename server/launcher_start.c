@@ -2,9 +2,9 @@
 /* launcher_start.c - open the port, start the providers, follow who comes */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "common/io/addrs.h"
 #include "common/io/log.h"
+#include "common/path.h"
 #include "common/strv.h"
 #include "common/util.h"
 #include "server/boot_process.h"
@@ -169,14 +169,8 @@ static int open_join(struct launcher *l, uint32_t *others, uint32_t count, struc
 /* Relative to where we were started: the keeper, which executes it, is elsewhere. */
 static int own_script(struct launcher *l, struct err *err)
 {
-    char *here = l->conf->rsh_command[0] == '/' ? strdup("") : getcwd(NULL, 0);
-    int rc = here == NULL ? -errno : 0;
+    int rc = path_absolute(l->conf->rsh_command, &l->script);
 
-    if (rc == 0 && asprintf(&l->script, "%s%s%s", here, here[0] == '\0' ? "" : "/", l->conf->rsh_command) < 0) {
-        l->script = NULL;
-        rc = -ENOMEM;
-    }
-    free(here);
     return rc < 0 ? err_set(err, rc, "--rsh-command=%s: %s", l->conf->rsh_command, strerror(-rc)) : 0;
 }
 
