@@ -11,9 +11,6 @@
 #include "common/limits.h"
 #include "common/strv.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(addrs, .timeout = TEST_LIMIT);
 
 /* The tests below need networks of their own. Each test is a process, so the namespace ends with it. */
 static void own_network(void)

@@ -2,9 +2,6 @@
 /* Allocations as the environment tells of them: what is taken from it, when, and what is refused. */
 #include "conf_helpers.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(alloc, .timeout = TEST_LIMIT);
 
 #define JOB "SLURM_JOB_ID=7"
 #define NODES "SLURM_JOB_NODELIST=h[0-3]"

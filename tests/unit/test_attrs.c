@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include "common/limits.h"
 #include "server/attrs.h"
-#include "tests/unit/limit.h"
-
-TestSuite(attrs, .timeout = TEST_LIMIT);
 
 static char heard[200];
 

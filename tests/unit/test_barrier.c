@@ -4,9 +4,6 @@
 #include "common/util.h"
 #include "common/limits.h"
 #include "server/barrier.h"
-#include "tests/unit/limit.h"
-
-TestSuite(barrier, .timeout = TEST_LIMIT);
 
 #define NODES 40
 #define LOCAL 6

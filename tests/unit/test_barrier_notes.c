@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include "server/barrier.h"
 #include "server/barrier_msg.h"
-#include "tests/unit/limit.h"
-
-TestSuite(barrier_notes, .timeout = TEST_LIMIT);
 
 /* "set:round set:round " of what a walk finds. */
 struct found {

@@ -5,9 +5,6 @@
 #include "client/bench_opts.h"
 #include "common/strv.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(bench_opts, .timeout = TEST_LIMIT);
 
 /* Words with one blank between, behind the program's name. */
 static int parse(const char *words, struct bench_opts *o, struct err *err)

@@ -3,9 +3,6 @@
 #include <stdlib.h>
 #include "client/bench_plan.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(bench_plan, .timeout = TEST_LIMIT);
 
 /* The whole plan as letters: p put, b barrier, g get; capital where it is counted. */
 static const char *letters(const struct plan *p)

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include "client/bench_stats.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(bench_stats, .timeout = TEST_LIMIT);
 
 static struct stats stats; /* large */
 

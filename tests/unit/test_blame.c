@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include "server/blame.h"
-#include "tests/unit/limit.h"
-
-TestSuite(blame, .timeout = TEST_LIMIT);
 
 Test(blame, the_order_is_abort_signal_lost_status_unfinalized)
 {

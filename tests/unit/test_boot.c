@@ -6,9 +6,6 @@
 #include <sys/resource.h>
 #include "boot_rig.h"
 #include "common/io/log.h"
-#include "tests/unit/limit.h"
-
-TestSuite(boot, .timeout = TEST_LIMIT);
 
 #define PROVIDER                                                                                                       \
     "for w; do case $w in --pmi-rank=*) rank=${w#*=} ;; esac; done\n"                                                  \

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include "common/cidr.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(cidr, .timeout = TEST_LIMIT);
 
 Test(cidr, ranges_hold_what_they_say)
 {

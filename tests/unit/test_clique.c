@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include "client/clique.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(clique, .timeout = TEST_LIMIT);
 
 static const struct {
     const char *mapping;

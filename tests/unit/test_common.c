@@ -4,11 +4,6 @@
 #include "common/err.h"
 #include "common/num.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(num, .timeout = TEST_LIMIT);
-TestSuite(buf, .timeout = TEST_LIMIT);
-TestSuite(err, .timeout = TEST_LIMIT);
 
 static const struct {
     const char *in;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/conf_helpers.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(conf, .timeout = TEST_LIMIT);
 
 Test(conf, defaults)
 {

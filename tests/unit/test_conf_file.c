@@ -3,9 +3,6 @@
 
 #include <sys/stat.h>
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(conf_file, .timeout = TEST_LIMIT);
 
 /* Every source sets one more option than the one after it. */
 Test(conf_file, precedence)

@@ -10,9 +10,6 @@
 #include "common/io/conn.h"
 #include "common/limits.h"
 #include "common/msg.h"
-#include "tests/unit/limit.h"
-
-TestSuite(conn, .timeout = TEST_LIMIT);
 
 #define MSGS_MAX 16
 

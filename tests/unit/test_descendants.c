@@ -12,9 +12,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "tests/unit/limit.h"
-
-TestSuite(descendants, .timeout = TEST_LIMIT);
 
 /* Forks without end, up to 200 processes at a time. */
 static void bomb(void)

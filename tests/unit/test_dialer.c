@@ -8,9 +8,6 @@
 #include <unistd.h>
 #include "common/io/dialer.h"
 #include "common/io/listener.h"
-#include "tests/unit/limit.h"
-
-TestSuite(dialer, .timeout = TEST_LIMIT);
 
 static uv_loop_t loop;
 static struct tls_ctx *server_ctx, *client_ctx;

@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tests/unit/limit.h"
-
-TestSuite(elf, .timeout = TEST_LIMIT);
 
 /* A program of two segments: all of it loaded at 0x1000, and a dynamic section that needs two libraries. */
 struct image {

@@ -4,9 +4,6 @@
 #include <criterion/criterion.h>
 #include "common/strv.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(env, .timeout = TEST_LIMIT);
 
 #define ENV(...) ((char *const *)(const void *)(const char *const[]){__VA_ARGS__, NULL})
 

@@ -11,9 +11,6 @@
 #include "server/node.h"
 #include "server/tree.h"
 #include "tests/unit/node_alone.h"
-#include "tests/unit/limit.h"
-
-TestSuite(exits, .timeout = TEST_LIMIT);
 
 #define FAILED_1 0x100 /* exit status 1, as wait() says it */
 

@@ -2,9 +2,6 @@
 #include <criterion/criterion.h>
 #include "common/util.h"
 #include "server/fault.h"
-#include "tests/unit/limit.h"
-
-TestSuite(fault, .timeout = TEST_LIMIT);
 
 static const struct {
     struct fault f;

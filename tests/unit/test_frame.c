@@ -2,10 +2,6 @@
 #include <criterion/criterion.h>
 #include "common/frame.h"
 #include "common/reasm.h"
-#include "tests/unit/limit.h"
-
-TestSuite(frame, .timeout = TEST_LIMIT);
-TestSuite(reasm, .timeout = TEST_LIMIT);
 
 static void add(struct buf *b, unsigned type, unsigned flags, const char *body, size_t len)
 {

@@ -4,9 +4,6 @@
 #include "common/util.h"
 #include "server/barrier.h"
 #include "server/group.h"
-#include "tests/unit/limit.h"
-
-TestSuite(group, .timeout = TEST_LIMIT);
 
 static const struct {
     const char *list;

@@ -4,9 +4,6 @@
 #include "common/hostlist.h"
 #include "common/limits.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(hostlist, .timeout = TEST_LIMIT);
 
 /* Names and slots as "a,b:2". */
 static char *flat(const struct hostlist *hl)

@@ -5,9 +5,6 @@
 #include "bootstrap/hostwords.h"
 #include "common/buf.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(hostwords, .timeout = TEST_LIMIT);
 
 /* Each line as "[HOST|TEXT|CODE]". */
 static void record(const struct hostwords_line *line, void *arg)

@@ -2,9 +2,6 @@
 #include <criterion/criterion.h>
 #include "server/job.h"
 #include "server/tree.h"
-#include "tests/unit/limit.h"
-
-TestSuite(job, .timeout = TEST_LIMIT);
 
 static struct job sample(void)
 {

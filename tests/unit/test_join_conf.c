@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "conf/provider_conf.h"
 #include "conf_helpers.h"
-#include "tests/unit/limit.h"
-
-TestSuite(join_conf, .timeout = TEST_LIMIT);
 
 Test(join_conf, join_is_all_that_a_node_needs_to_know)
 {

@@ -8,9 +8,6 @@
 #include <unistd.h>
 #include "common/io/listener.h"
 #include "server/join_find.h"
-#include "tests/unit/limit.h"
-
-TestSuite(join_find, .timeout = TEST_LIMIT);
 
 static const uint8_t secrets[2][TLS_PSK_MIN] = {"one", "another"};
 static uv_loop_t loop;

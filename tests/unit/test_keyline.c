@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include "bootstrap/keyline.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(keyline, .timeout = TEST_LIMIT);
 
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define TOKEN "pmi-start-provider 1 run=2 index=7 key=" KEY

@@ -6,9 +6,6 @@
 #include "common/kvtab.h"
 #include "common/util.h"
 #include "server/kvs.h"
-#include "tests/unit/limit.h"
-
-TestSuite(kvs, .timeout = TEST_LIMIT);
 
 static int put(struct kvs *k, unsigned slot, const char *key, const char *value)
 {

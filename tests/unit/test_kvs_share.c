@@ -12,9 +12,6 @@
 #include "common/kvmap.h"
 #include "common/util.h"
 #include "server/kvs.h"
-#include "tests/unit/limit.h"
-
-TestSuite(kvs_share, .timeout = TEST_LIMIT);
 
 /* A task's mapping. */
 struct view {

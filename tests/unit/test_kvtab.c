@@ -2,9 +2,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include "common/kvtab.h"
-#include "tests/unit/limit.h"
-
-TestSuite(kvtab, .timeout = TEST_LIMIT);
 
 Test(kvtab, index_stays_small_at_every_size)
 {

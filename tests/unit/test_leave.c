@@ -3,9 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 #include "server/leave.h"
-#include "tests/unit/limit.h"
-
-TestSuite(leave, .timeout = TEST_LIMIT);
 
 static uv_loop_t loop;
 static struct leave leave;

@@ -10,9 +10,6 @@
 #include <unistd.h>
 #include "client/pmi.h"
 #include "tests/unit/script.h"
-#include "tests/unit/limit.h"
-
-TestSuite(libpmi, .timeout = TEST_LIMIT);
 
 #define MAXES "cmd=maxes rc=0 kvsname_max=64 keylen_max=64 vallen_max=1024\n"
 #define START "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n" MAXES

@@ -7,9 +7,6 @@
 #include <unistd.h>
 #include "client/pmi2.h"
 #include "tests/unit/script.h"
-#include "tests/unit/limit.h"
-
-TestSuite(libpmi2, .timeout = TEST_LIMIT);
 
 static void reply(int server, const char *payload)
 {

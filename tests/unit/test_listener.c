@@ -7,9 +7,6 @@
 #include <unistd.h>
 #include "common/io/listener.h"
 #include "common/limits.h"
-#include "tests/unit/limit.h"
-
-TestSuite(listener, .timeout = TEST_LIMIT);
 
 static uv_loop_t loop;
 static struct tls_ctx *ctx;

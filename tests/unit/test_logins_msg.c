@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include "server/logins_msg.h"
 #include "server/tree.h"
-#include "tests/unit/limit.h"
-
-TestSuite(logins_msg, .timeout = TEST_LIMIT);
 
 Test(logins_msg, places_are_the_other_nodes_in_order)
 {

@@ -5,9 +5,6 @@
 #include "common/limits.h"
 #include "common/mapping.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(mapping, .timeout = TEST_LIMIT);
 
 /* Nodes are one digit each. */
 static const struct {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tests/unit/limit.h"
 
 static char proc[] = "/tmp/mpi-seen.XXXXXX";
 
@@ -35,7 +34,7 @@ static void remove_all(void)
     rmdir(proc);
 }
 
-Test(mpi_seen, open_mpi_that_nobody_serves, .timeout = TEST_LIMIT)
+Test(mpi_seen, open_mpi_that_nobody_serves)
 {
     static const char other[] = "7f00-7f01 r-xp 0 08:01 9 /usr/lib/libmpich.so.12\n7f01-7f02 rw-p 0 0:0 0 [stack]\n",
                       ours[] = "7f00-7f01 r--p 0 08:01 9 /opt/libmpi.so.40.d/x\n7f01-7f02 r--p 0 08:01 9 "

@@ -5,9 +5,6 @@
 #include "common/msg.h"
 #include "common/strv.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(msg, .timeout = TEST_LIMIT);
 
 static struct msg_in *read_back(struct msg_out *w)
 {

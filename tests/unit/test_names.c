@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include "common/limits.h"
 #include "server/names.h"
-#include "tests/unit/limit.h"
-
-TestSuite(names, .timeout = TEST_LIMIT);
 
 static struct span s(const char *text)
 {

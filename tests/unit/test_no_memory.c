@@ -23,9 +23,6 @@
 #include "server/tree.h"
 #include "tests/fuzz/session_peer.h"
 #include "tests/unit/alloc_fail.h"
-#include "tests/unit/limit.h"
-
-TestSuite(no_memory, .timeout = TEST_LIMIT);
 
 #define FIRST_MAX 100000
 

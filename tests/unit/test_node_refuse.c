@@ -5,9 +5,6 @@
 #include "server/fault.h"
 #include "server/node.h"
 #include "tests/unit/node_alone.h"
-#include "tests/unit/limit.h"
-
-TestSuite(node_refuse, .timeout = TEST_LIMIT);
 
 /* The node at place 3, without a job. */
 struct rig {

@@ -5,9 +5,6 @@
 #include <unistd.h>
 #include "common/path.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(path, .timeout = TEST_LIMIT);
 
 Test(path, from_the_root_on)
 {

@@ -6,9 +6,6 @@
 #include "common/buf.h"
 #include "common/limits.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(plan, .timeout = TEST_LIMIT);
 
 static bool is_me(const char *name)
 {

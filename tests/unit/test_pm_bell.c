@@ -2,9 +2,6 @@
 #include <pthread.h>
 #include "server/ringer.h"
 #include "tests/unit/pm_server.h"
-#include "tests/unit/limit.h"
-
-TestSuite(pm_bell, .timeout = TEST_LIMIT);
 
 #define WIRE_FIRST 4 /* barriers before a bell is asked for */
 

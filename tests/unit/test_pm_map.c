@@ -5,9 +5,6 @@
 #include "common/kvmap.h"
 #include "server/kvs.h"
 #include "tests/unit/pm_server.h"
-#include "tests/unit/limit.h"
-
-TestSuite(pm_map, .timeout = TEST_LIMIT);
 
 #define OVER_WIRE "cmd=get_result rc=0 value=over the wire\n"
 

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include "common/pmi1.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(pmi1, .timeout = TEST_LIMIT);
 
 static const struct {
     const char *name, *in;

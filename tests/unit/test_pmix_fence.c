@@ -5,9 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "tests/unit/limit.h"
-
-TestSuite(pmix_fence, .timeout = TEST_LIMIT);
 
 /* Members: 'h' in the signature: here, '0' and '1': at or below that child. */
 struct rig {

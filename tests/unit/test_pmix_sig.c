@@ -6,9 +6,6 @@
 #include <string.h>
 #include "common/limits.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(pmix_sig, .timeout = TEST_LIMIT);
 
 static void expect_text(struct pmix_member *v, size_t n, const char *want)
 {

@@ -2,9 +2,6 @@
 #include "server/pmix_space.h"
 
 #include <criterion/criterion.h>
-#include "tests/unit/limit.h"
-
-TestSuite(pmix_space, .timeout = TEST_LIMIT);
 
 Test(pmix_space, nodes_without_ranks_are_no_part_of_the_maps)
 {

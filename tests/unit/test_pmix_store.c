@@ -5,9 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include "server/pmix_pair.h"
-#include "tests/unit/limit.h"
-
-TestSuite(pmix_store, .timeout = TEST_LIMIT);
 
 struct rig {
     struct pmix_store *s;

@@ -10,9 +10,6 @@
 #include <unistd.h>
 #include "common/strv.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(program_find, .timeout = TEST_LIMIT);
 
 static char root[] = "/tmp/test_program_find.XXXXXX";
 

@@ -3,9 +3,6 @@
 
 #include <criterion/criterion.h>
 #include <string.h>
-#include "tests/unit/limit.h"
-
-TestSuite(program_libs, .timeout = TEST_LIMIT);
 
 static bool is_criterion(const char *name, bool direct)
 {

@@ -6,9 +6,6 @@
 #include "common/strv.h"
 #include "common/util.h"
 #include "conf/provider_conf.h"
-#include "tests/unit/limit.h"
-
-TestSuite(provider_conf, .timeout = TEST_LIMIT);
 
 static int parse(const char *line, struct provider_conf **out, struct err *err)
 {

@@ -8,9 +8,6 @@
 #include "server/root.h"
 #include "server/tree.h"
 #include "tests/unit/conf_helpers.h"
-#include "tests/unit/limit.h"
-
-TestSuite(root_refuse, .timeout = TEST_LIMIT);
 
 /* A run of two ranks, on hosta, which is the launcher's, and hostb. */
 struct rig {

@@ -3,9 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "boot_rig.h"
-#include "tests/unit/limit.h"
-
-TestSuite(rsh, .timeout = TEST_LIMIT);
 
 /* For scripts: `run` and `list` (the hosts, one word each, where the list was not folded into brackets), `key PLACE`.
  * */

@@ -9,9 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/io/log.h"
-#include "tests/unit/limit.h"
-
-TestSuite(scratch, .timeout = TEST_LIMIT);
 
 Test(scratch, without_the_page_there_are_none)
 {

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "server/secret.h"
-#include "tests/unit/limit.h"
 
 static char dir[64], path[128];
 
@@ -22,7 +21,7 @@ static void teardown(void)
     (void)rmdir(dir);
 }
 
-TestSuite(secret, .timeout = TEST_LIMIT, .init = setup, .fini = teardown);
+TestSuite(secret, .init = setup, .fini = teardown);
 
 static void make_file(size_t len, mode_t mode)
 {

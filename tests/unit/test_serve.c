@@ -7,9 +7,6 @@
 #include "common/mapping.h"
 #include "common/util.h"
 #include "server/serve.h"
-#include "tests/unit/limit.h"
-
-TestSuite(serve, .timeout = TEST_LIMIT);
 
 #define RANGES_MAX 4
 

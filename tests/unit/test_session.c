@@ -2,9 +2,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include "session_rig.h"
-#include "tests/unit/limit.h"
-
-TestSuite(session, .timeout = TEST_LIMIT);
 
 #define X10(s) s s s s s s s s s s
 #define X60 X10("123456")

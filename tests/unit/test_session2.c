@@ -2,9 +2,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include "session_rig.h"
-#include "tests/unit/limit.h"
-
-TestSuite(session2, .timeout = TEST_LIMIT);
 
 #define INIT "cmd=init pmi_version=2 pmi_subversion=0\n"
 #define JUNK "\0;val="

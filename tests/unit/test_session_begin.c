@@ -2,9 +2,6 @@
 /* How a session begins: initack, versions, connections of which nobody knows yet whose they are. */
 #include <criterion/criterion.h>
 #include "session_rig.h"
-#include "tests/unit/limit.h"
-
-TestSuite(session_begin, .timeout = TEST_LIMIT);
 
 #define INIT1 "cmd=init pmi_version=1 pmi_subversion=1\n"
 #define INIT2 "cmd=init pmi_version=2 pmi_subversion=0\n"

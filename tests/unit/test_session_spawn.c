@@ -3,9 +3,6 @@
 #include <stdio.h>
 #include "common/msg.h"
 #include "session_rig.h"
-#include "tests/unit/limit.h"
-
-TestSuite(session_spawn, .timeout = TEST_LIMIT);
 
 #define PORT "tag#0$description#vm$port#55489$ifname#127.0.0.1$"
 

@@ -3,9 +3,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include "session_rig.h"
-#include "tests/unit/limit.h"
-
-TestSuite(session_wait, .timeout = TEST_LIMIT);
 
 /* As newest MPICH sends them. */
 Test(session_wait, group_barriers_are_known_by_group_and_tag)

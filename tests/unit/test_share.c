@@ -5,11 +5,6 @@
 #include "bootstrap/share.h"
 #include "common/util.h"
 #include "share_world.h"
-#include "tests/unit/limit.h"
-
-TestSuite(share, .timeout = TEST_LIMIT);
-TestSuite(ranges, .timeout = TEST_LIMIT);
-TestSuite(growth, .timeout = TEST_LIMIT);
 
 #define SECOND 1000000u
 

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include "boot_rig.h"
 #include "common/strv.h"
-#include "tests/unit/limit.h"
-
-TestSuite(slurm, .timeout = TEST_LIMIT);
 
 #define FAKE                                                                                                           \
     "for w; do case $w in --pmi-run=*) run=${w#*=} ;; --nodelist=*) list=${w#*=} ;; esac; done\n"                      \

@@ -4,9 +4,6 @@
 #include <unistd.h>
 #include "common/io/sockname.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(sockname, .timeout = TEST_LIMIT);
 
 Test(sockname, numbers_of_both_families)
 {

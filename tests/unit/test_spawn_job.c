@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include "server/spawn_job.h"
 #include "server/tree.h"
-#include "tests/unit/limit.h"
-
-TestSuite(spawn_job, .timeout = TEST_LIMIT);
 
 static struct plan_node nodes[] = {
     {.login = "ha", .host = "ha"}, {.login = "u@hb", .host = "hb"}, {.login = "hc", .host = "hc"}};

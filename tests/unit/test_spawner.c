@@ -14,9 +14,6 @@
 #include "common/strv.h"
 #include "common/util.h"
 #include "tests/unit/spawner_world.h"
-#include "tests/unit/limit.h"
-
-TestSuite(spawner, .timeout = TEST_LIMIT);
 
 static bool is_started_0(void)
 {

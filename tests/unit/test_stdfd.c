@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include "common/buf.h"
 #include "common/io/stdfd.h"
-#include "tests/unit/limit.h"
 
 #define BIG (10u << 20)
 
@@ -19,7 +18,7 @@ static void no_sigpipe(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-TestSuite(stdfd, .timeout = TEST_LIMIT, .init = no_sigpipe);
+TestSuite(stdfd, .init = no_sigpipe);
 
 /* Both ends of a test: what came in, what was reported as written, and when to let the loop end. */
 struct rec {

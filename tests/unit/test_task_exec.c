@@ -11,9 +11,6 @@
 #include <unistd.h>
 #include "common/strv.h"
 #include "tests/unit/spawner_world.h"
-#include "tests/unit/limit.h"
-
-TestSuite(task_exec, .timeout = TEST_LIMIT);
 
 Test(task_exec, failures_tell_stage_and_errno)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include "tests/unit/tls_pair.h"
-#include "tests/unit/limit.h"
-
-TestSuite(tls, .timeout = TEST_LIMIT);
 
 static void psk_ctx(struct side *x, char fill, size_t len)
 {

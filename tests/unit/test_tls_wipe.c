@@ -10,14 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "tests/unit/tls_pair.h"
-#include "tests/unit/limit.h"
 
 #define KEY 32
 #define DISGUISE 0x5a
 #define PIECE (1u << 20)
 #define REGION_MAX (1ul << 30) /* larger ones are the sanitizers' own */
-
-TestSuite(tls_wipe, .timeout = TEST_LIMIT);
 
 static uint8_t kept[KEY]; /* the key, each byte with DISGUISE */
 

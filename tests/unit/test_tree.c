@@ -2,9 +2,6 @@
 #include <criterion/criterion.h>
 #include "common/topology.h"
 #include "server/tree.h"
-#include "tests/unit/limit.h"
-
-TestSuite(tree, .timeout = TEST_LIMIT);
 
 Test(tree, ranks_below_add_up_and_every_place_is_reached)
 {

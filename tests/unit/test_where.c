@@ -3,9 +3,6 @@
 #include <errno.h>
 #include "client/where.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(where, .timeout = TEST_LIMIT);
 
 #define VARS_MAX 6
 

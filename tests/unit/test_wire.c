@@ -12,9 +12,6 @@
 #include "client/wire.h"
 #include "common/limits.h"
 #include "common/util.h"
-#include "tests/unit/limit.h"
-
-TestSuite(wire, .timeout = TEST_LIMIT);
 
 /* Our end as a connection, the server's as a descriptor. */
 static struct wire pair(int *server)
