@@ -119,6 +119,7 @@ struct msg_out *node_barrier_map(const struct node_job *j, const struct barrier_
 bool node_barrier_misses(const struct task *t, const struct barrier_id *id, uint64_t round);
 /* Somebody has entered one. */
 void node_stuck_arm(struct node_job *j);
+bool node_task_is_gone(const struct task *t); /* it enters nothing more */
 /* The task has ended; it has closed its PMI connection and can have no other. */
 void node_task_gone(struct task *t);
 void node_task_left(struct task *t);
@@ -126,9 +127,6 @@ void node_rank_gone(struct node_job *j, const struct msg_in *m);
 int node_check(struct node_job *j, const struct msg_in *m, struct err *err);
 int node_waits_from_child(struct node_job *j, struct span body, const struct msg_in *m, struct err *err);
 void node_left_from_child(struct node_job *j, struct span body);
-/* A request has been served, or a task is gone: who waits for a node attribute? --serve: who is away stays away. */
-void node_attrs_arm(struct node_job *j);
-void node_attrs_absent(struct node_job *j);
 /* MSG_BROKEN: one barrier, or all. */
 int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err *err);
 

@@ -11,6 +11,7 @@
 #include "common/util.h"
 #include "conf/conf.h"
 #include "server/blame.h"
+#include "server/node_attrs.h"
 #include "server/node_priv.h"
 
 #define PMI_EOF_MS 200          /* after end of file the exit status tells more; wait for it this long */

@@ -17,6 +17,7 @@
 #include "common/util.h"
 #include "server/barrier_msg.h"
 #include "server/blame.h"
+#include "server/node_attrs.h"
 #include "server/node_priv.h"
 
 #define BACKLOG 4096

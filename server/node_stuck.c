@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_stuck.c - barriers that can never be complete, because a member has ended or has left PMI for good, and node
- * attributes that can never come for the same reason
+/* node_stuck.c - barriers that can never be complete, because a member has ended or has left PMI for good
  *
  * Only the node of that member knows for sure which rounds it has entered; only those where somebody waits know that
  * one is awaited. So once any rank is gone, a node where a round lasts, and which misses some of its own subtree, has
@@ -11,16 +10,13 @@
  * begun PMIx, a node whose ranks wait in a barrier of PMI, and have not, asks all likewise, once a job.
  */
 #include <stdlib.h>
-#include "common/io/log.h"
-#include "common/util.h"
 #include "server/barrier_msg.h"
-#include "server/blame.h"
 #include "server/group.h"
+#include "server/node_attrs.h"
 #include "server/node_pmix.h"
 
 #define NOBODY UINT32_MAX
-#define CHECK_MS 100          /* nothing is asked about a round that is complete sooner */
-#define ATTR_THREADS_MS 15000 /* without a request, until no other thread of a task is believed to put anything */
+#define CHECK_MS 100 /* nothing is asked about a round that is complete sooner */
 
 bool node_barrier_misses(const struct task *t, const struct barrier_id *id, uint64_t round)
 {
@@ -28,14 +24,14 @@ bool node_barrier_misses(const struct task *t, const struct barrier_id *id, uint
            barriers_entered(t->job->barriers, id, t->slot) <= round;
 }
 
-static bool is_gone(const struct task *t)
+bool node_task_is_gone(const struct task *t)
 {
     return t->state == TASK_ENDED || t->left;
 }
 
 static bool is_missing(const struct task *t, const struct barrier_id *id, uint64_t round)
 {
-    return is_gone(t) && node_barrier_misses(t, id, round);
+    return node_task_is_gone(t) && node_barrier_misses(t, id, round);
 }
 
 static void say_stuck(const struct task *t, const struct barrier_id *id, uint64_t round, uint32_t pmi)
@@ -219,7 +215,7 @@ void node_task_left(struct task *t)
 {
     struct node_job *j = t->job;
 
-    if (is_gone(t) || j->closing)
+    if (node_task_is_gone(t) || j->closing)
         return;
     t->left = true;
     node_task_gone(t);
@@ -255,89 +251,4 @@ int node_barriers_broken(struct node_job *j, const struct msg_in *m, struct err 
     node_serve_broken(j);
     node_pmix_broken(j->node);
     return 0;
-}
-
-/* --- node attributes that nobody can put any more ---------------------------------------------------------------- */
-
-/* What may come of a task: nothing, as it is gone or waits itself; what another of its threads puts; what it does when
- * it is back (--serve); anything. */
-enum may_put { PUTS_NONE, PUTS_BY_THREAD, PUTS_WHEN_BACK, PUTS_ANY };
-
-/* `*key`: what it waits for. */
-static enum may_put may_put(const struct task *t, struct span *key)
-{
-    enum may_put may = PUTS_NONE;
-    bool threaded;
-
-    *key = SPAN_NONE;
-    if (is_gone(t))
-        return PUTS_NONE;
-    if (t->conns == NULL)
-        return t->job->serve != NULL ? PUTS_WHEN_BACK : PUTS_ANY;
-    for (const struct pmi_conn *c = t->conns; c != NULL; c = c->hh.next) {
-        *key = session_awaits_attr(c->session, &threaded);
-        if (key->p == NULL)
-            return PUTS_ANY;
-        if (threaded)
-            may = PUTS_BY_THREAD;
-    }
-    return may;
-}
-
-static void say_attr(struct task *t, struct span key)
-{
-    struct err text = {0};
-
-    err_set(&text, -EDEADLK, "waits for node attribute '%s', which nobody on its node can put any more",
-            log_escape(key));
-    node_task_failure(t, BLAME_UNFINALIZED, 1, text.text);
-}
-
-/* What is the most that may come? Where it is no more than what is not believed in, the wait is over; of several that
- * wait, for each other perhaps, one is named. */
-static enum may_put judge_attrs(struct node_job *j, enum may_put disbelieved)
-{
-    enum may_put most = PUTS_NONE;
-    struct span key = SPAN_NONE;
-    struct task *who = NULL;
-
-    for (uint32_t i = 0; i < j->task_count; i++) {
-        struct span one;
-        enum may_put may = may_put(&j->task[i], &one);
-
-        most = MAX(most, may);
-        if (who == NULL && one.p != NULL) {
-            who = &j->task[i];
-            key = one;
-        }
-    }
-    if (who != NULL && most <= disbelieved) {
-        say_attr(who, key);
-        if (j->job->keep_going)
-            attrs_give_up(j->attrs);
-    }
-    return most;
-}
-
-static void on_attr(uv_timer_t *h)
-{
-    struct node_job *j = h->data;
-
-    if (!j->node->paused &&
-        (judge_attrs(j, j->attr_late ? PUTS_BY_THREAD : PUTS_NONE) != PUTS_BY_THREAD || j->attr_late))
-        return;
-    j->attr_late = true;
-    uv_timer_start(h, on_attr, ATTR_THREADS_MS, 0);
-}
-
-void node_attrs_absent(struct node_job *j)
-{
-    (void)judge_attrs(j, PUTS_WHEN_BACK);
-}
-
-void node_attrs_arm(struct node_job *j)
-{
-    j->attr_late = false;
-    if (!j->closing && j->attrs != NULL && attrs_is_awaited(j->attrs))
-        uv_timer_start(&j->attr, on_attr, CHECK_MS, 0);
 }
