@@ -20,8 +20,19 @@ static void fill_std_fds(void)
         close(fd);
 }
 
+/* Input that cannot be read is as good as none. nohup(1) leaves it like that where it was a terminal: /dev/null, open
+ * for writing alone. */
+static void close_unreadable_input(void)
+{
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+
+    if (flags >= 0 && (flags & O_ACCMODE) == O_WRONLY)
+        close(STDIN_FILENO);
+}
+
 int main(int argc, char **argv)
 {
+    close_unreadable_input();
     fill_std_fds();
     if (provider_conf_is(argc, argv))
         return provider_main(argc, argv);

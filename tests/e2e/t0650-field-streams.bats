@@ -49,6 +49,17 @@ sh_pmi() {
     [ "$status-$output" = 0-x ] || show_run nohup
 }
 
+@test "input that can only be written, as nohup leaves that of a terminal, is at its end" {
+    local where
+    for where in login h0 login,h0; do
+        sh_pmi '"$@" 0>/dev/null' -i all -H $where sh -c 'cat && echo end'
+        [ "$status-${output%%$'\n'*}$stderr" = 0-end ] || show_run "$where"
+    done
+    run on login timeout -s KILL "$RUN_LIMIT" python3 "$BATS_TEST_DIRNAME/pty_run.py" wait:end \
+        sh -c 'nohup "$@" 2>&1 | cat' sh "$pmi_start" -H h0 sh -c 'cat && echo end'
+    [ "$status" = 0 ] || show_run nohup
+}
+
 @test "four readers and one line: rank 0 has it, the others are at the end at once" {
     sh_pmi 'echo hello | "$@"' -l -H login,h0 --ppn=2 sh -c 'cat; echo end'
     expect_status 0
