@@ -28,14 +28,19 @@ static int contradicts(const char *name, const char *value, const char *other, c
                    quoted(span_of(other_value)).text);
 }
 
+struct var {
+    const char *name;  /* under which it is there, for messages; that of today where it is not there */
+    const char *value; /* NULL: not there */
+};
+
 /* A variable under its name of today and that of old, which must agree where both are there. */
-static int get_either(char *const *envp, const char *name, const char *old, const char **out, struct err *err)
+static int get_either(char *const *envp, const char *name, const char *old, struct var *out, struct err *err)
 {
     const char *value = alloc_get(envp, name), *old_value = alloc_get(envp, old);
 
     if (value != NULL && old_value != NULL && strcmp(value, old_value) != 0)
         return contradicts(name, value, old, old_value, err);
-    *out = value != NULL ? value : old_value;
+    *out = value != NULL || old_value == NULL ? (struct var){name, value} : (struct var){old, old_value};
     return 0;
 }
 
@@ -93,45 +98,46 @@ int alloc_slurm_slots(const struct hostlist *names, struct span text, unsigned p
     return 0;
 }
 
-static int read_names(const char *list, struct hostlist **out, struct err *err)
+static int read_names(const struct var *list, struct hostlist **out, struct err *err)
 {
     struct hostlist *names = hostlist_new();
     int rc = names == NULL ? err_set(err, -ENOMEM, "out of memory") : 0;
 
     if (rc == 0)
-        rc = hostlist_add(names, span_of(list), NULL, NULL, err);
+        rc = hostlist_add(names, span_of(list->value), NULL, NULL, err);
     for (size_t i = 0; rc == 0 && i < hostlist_count(names); i++) {
         struct host h = hostlist_get(names, i);
 
         if (h.slots > 0 || strchr(h.name, '@') != NULL)
-            rc = err_set(err, -EINVAL, "'%s' is no list of Slurm's nodes", quoted(span_of(list)).text);
+            rc = err_set(err, -EINVAL, "'%s' is no list of Slurm's nodes", quoted(span_of(list->value)).text);
     }
     if (rc == 0)
         *out = names;
     else
         hostlist_free(names);
-    return rc < 0 ? err_prefix(err, "SLURM_JOB_NODELIST") : rc;
+    return rc < 0 ? err_prefix(err, "%s", list->name) : rc;
 }
 
 /* How many nodes they say there are. SLURM_NNODES is the step's in a step. */
-static int check_count(char *const *envp, size_t hosts, bool in_step, struct err *err)
+static int check_count(char *const *envp, const char *list_name, size_t hosts, bool in_step, struct err *err)
 {
-    const char *value = alloc_get(envp, "SLURM_JOB_NUM_NODES");
+    struct var count = {"SLURM_JOB_NUM_NODES", alloc_get(envp, "SLURM_JOB_NUM_NODES")};
     uint64_t n;
     int rc = 0;
 
     if (!in_step)
-        rc = get_either(envp, "SLURM_JOB_NUM_NODES", "SLURM_NNODES", &value, err);
-    if (rc < 0 || value == NULL)
+        rc = get_either(envp, "SLURM_JOB_NUM_NODES", "SLURM_NNODES", &count, err);
+    if (rc < 0 || count.value == NULL)
         return rc;
-    if (num_u64(span_of(value), 1, HOSTS_MAX, &n) < 0 || n != hosts)
-        return err_set(err, -EINVAL, "SLURM_JOB_NUM_NODES is '%s', but SLURM_JOB_NODELIST names %zu",
-                       quoted(span_of(value)).text, hosts);
+    if (num_u64(span_of(count.value), 1, HOSTS_MAX, &n) < 0 || n != hosts)
+        return err_set(err, -EINVAL, "%s is '%s', but %s names %zu", count.name, quoted(span_of(count.value)).text,
+                       list_name, hosts);
     return 0;
 }
 
 /* Within a step SLURM_TASKS_PER_NODE is the step's, so there the CPUs count. */
-static int add_slots(char *const *envp, const struct hostlist *names, struct alloc *a, struct err *err)
+static int add_slots(char *const *envp, const char *job_name, const struct hostlist *names, struct alloc *a,
+                     struct err *err)
 {
     const char *name = a->in_step ? "SLURM_JOB_CPUS_PER_NODE" : "SLURM_TASKS_PER_NODE";
     const char *counts = alloc_get(envp, name), *per_task = alloc_get(envp, "SLURM_CPUS_PER_TASK");
@@ -139,7 +145,7 @@ static int add_slots(char *const *envp, const struct hostlist *names, struct all
     int rc;
 
     if (counts == NULL)
-        return err_set(err, -EINVAL, "SLURM_JOB_ID is set, but %s is not", name);
+        return err_set(err, -EINVAL, "%s is set, but %s is not", job_name, name);
     if (a->in_step && per_task != NULL && num_u64(span_of(per_task), 1, UINT32_MAX, &per_slot) < 0)
         return err_set(err, -EINVAL, "SLURM_CPUS_PER_TASK: '%s' is not a number from 1",
                        quoted(span_of(per_task)).text);
@@ -160,7 +166,7 @@ static int check_step(char *const *envp, struct err *err)
                    quoted(span_of(tasks)).text);
 }
 
-static int read_job(char *const *envp, const char *list, struct alloc *a, struct err *err)
+static int read_job(char *const *envp, const char *job_name, const struct var *list, struct alloc *a, struct err *err)
 {
     struct hostlist *names = NULL;
     int rc = a->in_step ? check_step(envp, err) : 0;
@@ -168,40 +174,41 @@ static int read_job(char *const *envp, const char *list, struct alloc *a, struct
     if (rc == 0)
         rc = read_names(list, &names, err);
     if (rc == 0)
-        rc = check_count(envp, hostlist_count(names), a->in_step, err);
+        rc = check_count(envp, list->name, hostlist_count(names), a->in_step, err);
     if (rc == 0 && (a->hosts = hostlist_new()) == NULL)
         rc = err_set(err, -ENOMEM, "out of memory");
     if (rc == 0)
-        rc = add_slots(envp, names, a, err);
+        rc = add_slots(envp, job_name, names, a, err);
     hostlist_free(names);
     return rc;
 }
 
 int alloc_slurm(char *const *envp, struct alloc *out, struct err *err)
 {
-    const char *job = NULL, *list = alloc_get(envp, "SLURM_JOB_NODELIST"), *many = alloc_get(envp, "SLURM_HET_SIZE");
+    const char *many = alloc_get(envp, "SLURM_HET_SIZE");
+    struct var job, list = {"SLURM_JOB_NODELIST", alloc_get(envp, "SLURM_JOB_NODELIST")};
     struct alloc a = {.kind = ALLOC_SLURM, .in_step = is_in_step(envp)};
     uint64_t number;
     int rc = get_either(envp, "SLURM_JOB_ID", "SLURM_JOBID", &job, err);
 
-    if (rc == 0 && (!a.in_step || list == NULL))
+    if (rc == 0 && (!a.in_step || list.value == NULL))
         rc = get_either(envp, "SLURM_JOB_NODELIST", "SLURM_NODELIST", &list, err);
     if (rc < 0)
         return rc;
-    if (job == NULL && list == NULL) {
+    if (job.value == NULL && list.value == NULL) {
         *out = (struct alloc){0};
         return 0;
     }
     if (many != NULL) /* which has no list of all its nodes */
         return err_set(err, -EINVAL, "SLURM_HET_SIZE is '%s': a job of several components is not in this version",
                        quoted(span_of(many)).text);
-    if (job == NULL || list == NULL)
-        return err_set(err, -EINVAL, "%s is set, but %s is not", job != NULL ? "SLURM_JOB_ID" : "SLURM_JOB_NODELIST",
-                       job != NULL ? "SLURM_JOB_NODELIST" : "SLURM_JOB_ID");
-    if (num_u64(span_of(job), 1, UINT32_MAX, &number) < 0)
-        return err_set(err, -EINVAL, "SLURM_JOB_ID: '%s' is not the number of a job", quoted(span_of(job)).text);
-    rc = read_job(envp, list, &a, err);
-    if (rc == 0 && (a.job = strdup(job)) == NULL)
+    if (job.value == NULL || list.value == NULL)
+        return err_set(err, -EINVAL, "%s is set, but %s is not", job.value != NULL ? job.name : list.name,
+                       job.value != NULL ? list.name : job.name);
+    if (num_u64(span_of(job.value), 1, UINT32_MAX, &number) < 0)
+        return err_set(err, -EINVAL, "%s: '%s' is not the number of a job", job.name, quoted(span_of(job.value)).text);
+    rc = read_job(envp, job.name, &list, &a, err);
+    if (rc == 0 && (a.job = strdup(job.value)) == NULL)
         rc = err_set(err, -ENOMEM, "out of memory");
     if (rc == 0)
         *out = a;

@@ -102,6 +102,12 @@ static const struct {
 } bad[] = {
     {"true", {JOB}, {"SLURM_JOB_ID is set, but SLURM_JOB_NODELIST is not", "--bootstrap=local"}},
     {"true", {NODES, TASKS}, {"SLURM_JOB_NODELIST is set, but SLURM_JOB_ID is not"}},
+    {"true", {"SLURM_NODELIST=h1", TASKS}, {"SLURM_NODELIST is set, but SLURM_JOB_ID is not"}},
+    {"true", {"SLURM_JOBID=7", TASKS}, {"SLURM_JOBID is set, but SLURM_JOB_NODELIST is not"}},
+    {"true", {"SLURM_JOBID=7", NODES}, {"SLURM_JOBID is set, but SLURM_TASKS_PER_NODE is not"}},
+    {"true", {"SLURM_JOBID=x", NODES, TASKS}, {"SLURM_JOBID: 'x'"}},
+    {"true", {JOB, "SLURM_NODELIST=h[0-", TASKS}, {"SLURM_NODELIST: ", "h[0-"}},
+    {"true", {JOB, "SLURM_NODELIST=h[0-3]", TASKS, "SLURM_NNODES=3"}, {"SLURM_NNODES is '3', but SLURM_NODELIST"}},
     {"true", {JOB, NODES}, {"SLURM_TASKS_PER_NODE is not"}},
     {"true", {JOB, NODES, "SLURM_TASKS_PER_NODE="}, {"SLURM_TASKS_PER_NODE is not"}},
     {"true", {JOB, "SLURM_JOBID=8", NODES, TASKS}, {"SLURM_JOB_ID is '7', but SLURM_JOBID is '8'"}},
