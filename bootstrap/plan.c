@@ -204,12 +204,12 @@ static void name_node(struct plan_node *n, const char *name)
     n->host = at != NULL ? at + 1 : name;
 }
 
-/* Hosts of the list, of which the first that is us is `self`. */
+/* Hosts of the list, of which the first that is us is `self`, where the launcher runs tasks. */
 static void name_hosts(const struct draft *d, bool (*is_self)(const char *name), struct plan *p)
 {
     bool log_in_to_all = d->method == BOOT_RSH && d->conf->rsh_command != NULL && d->conf->rsh_attach == ATTACH_YES;
-    /* Within a step our tasks would have the step's CPUs, and not the allocation's. */
-    bool elsewhere = log_in_to_all || (d->method == BOOT_SLURM && d->conf->alloc_in_step);
+    /* Tasks of our own would be in no step, or in ours: without Slurm's signals to the job, or with the step's CPUs. */
+    bool elsewhere = log_in_to_all || d->method == BOOT_SLURM;
 
     for (uint32_t i = 0; i < d->places; i++) {
         const char *name = hostlist_get(d->conf->hosts, i).name;

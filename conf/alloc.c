@@ -89,7 +89,6 @@ static int find_stranger(const struct hostlist *hosts, const struct hostlist *al
 static void take(struct conf *conf, struct alloc *a)
 {
     conf->alloc = a->kind;
-    conf->alloc_in_step = a->in_step;
     conf->alloc_job = a->job;
     a->job = NULL;
     if (conf->hosts != NULL)

@@ -67,8 +67,7 @@ struct conf {
     enum boot_method bootstrap;
     struct hostlist *hosts; /* -H and -f joined, or an allocation's, less --exclude; NULL: none */
     enum alloc_kind alloc;  /* what all the hosts are an allocation of, as far as that has been asked for; */
-    char *alloc_job;        /* its name for the job, or NULL; */
-    bool alloc_in_step;     /* this process may have a part of it only */
+    char *alloc_job;        /* its name for the job, or NULL */
     unsigned nodes;         /* --nodes; 0: not given */
     int node;               /* --node, or a pod's index; -1: not given */
     char *join;             /* "NAME:PORT", a launcher of which this process is to be a node, or NULL */

@@ -106,7 +106,7 @@ placed() {
     nothing_left
 }
 
-# The launcher runs on the first node then, and is node 0 itself.
+# The launcher runs on the first node then, and is no node itself.
 @test "in a batch script" {
     local file=$HOSTS_DIR/job
     printf '#!/bin/sh\n%s\n' "$pmi_start -l --ppn=2 $client init , exchange 2 50 0 new , finalize" >"$file.sh"
@@ -215,6 +215,29 @@ have_usr1() {
     # Whom Slurm ends first is its own affair.
     [[ $status == @(69|137|143) ]] || show_run "status $status"
     nothing_left
+}
+
+# The batch script is in none of the job's steps, and has no signal that is for these.
+@test "USR1 to a batch job comes to every task, those beside the launcher as well" {
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nexec %s %s\n' "$pmi_start" \
+        "sh -c 'trap \"echo usr1 \$PMI_RANK; exit\" USR1; echo ready; while :; do sleep 0.05; done'" >"$HOSTS_DIR/job.sh"
+    for nodes in 1 2; do
+        out=$BATS_TEST_TMPDIR/a.out
+        on login sbatch --quiet -N$nodes --output="$HOSTS_DIR/home/job.out" "$HOSTS_DIR/job.sh"
+        wait_until 20 eval '(($(grep -c ready "$HOSTS_DIR/home/job.out") == nodes))'
+        wait_until 20 no_job_is_left_by_usr1
+        cp "$HOSTS_DIR/home/job.out" "$out"
+        [ "$(grep -c usr1 "$out")" = "$nodes" ] || { cat "$out" && false; }
+        rm "$HOSTS_DIR/home/job.out"
+    done
+    rm "$HOSTS_DIR/job.sh"
+    nothing_left
+}
+
+no_job_is_left_by_usr1() {
+    [ -z "$(job)" ] || on login scancel -s USR1 "$(job)"
+    [ -z "$(job)" ]
 }
 
 @test "a node is set down" {

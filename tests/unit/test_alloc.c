@@ -35,51 +35,46 @@ static const struct {
     const char *line, *env[8];
     enum alloc_kind kind;
     const char *hosts;
-    bool in_step;
 } cases[] = {
-    {"true", {NULL}, ALLOC_NONE, "", false},
-    {"true", {"SLURM_CONF=/x", "SLURM_NTASKS=4"}, ALLOC_NONE, "", false},
-    {"true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
-    {"true", {"SLURM_JOBID=7", "SLURM_NODELIST=h[3,1]", "SLURM_TASKS_PER_NODE=1,4"}, ALLOC_SLURM, "h3:1 h1:4", false},
+    {"true", {NULL}, ALLOC_NONE, ""},
+    {"true", {"SLURM_CONF=/x", "SLURM_NTASKS=4"}, ALLOC_NONE, ""},
+    {"true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1"},
+    {"true", {"SLURM_JOBID=7", "SLURM_NODELIST=h[3,1]", "SLURM_TASKS_PER_NODE=1,4"}, ALLOC_SLURM, "h3:1 h1:4"},
     {"true",
      {JOB, "SLURM_JOBID=7", NODES, "SLURM_NODELIST=h[0-3]", TASKS, "SLURM_NNODES=4"},
      ALLOC_SLURM,
-     "h0:2 h1:2 h2:2 h3:1",
-     false},
-    {"-x h[1-2] true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h3:1", false},
-    {"-b slurm true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
-    {"-b slurm --nodes=2 true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
-    {"-b rsh true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
-    {"--print-hosts", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1", false},
+     "h0:2 h1:2 h2:2 h3:1"},
+    {"-x h[1-2] true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h3:1"},
+    {"-b slurm true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1"},
+    {"-b slurm --nodes=2 true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1"},
+    {"-b rsh true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1"},
+    {"--print-hosts", {JOB, NODES, TASKS}, ALLOC_SLURM, "h0:2 h1:2 h2:2 h3:1"},
     /* hosts, --nodes and other methods come first */
-    {"-H h3,h0:3 true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h3:0 h0:3", false},
-    {"-H h3,x true", {JOB, NODES, TASKS}, ALLOC_NONE, "h3:0 x:0", false},
-    {"-H me@h3 true", {JOB, NODES, TASKS}, ALLOC_NONE, "me@h3:0", false},
-    {"-H h3 -b rsh true", {JOB, NODES, TASKS}, ALLOC_NONE, "h3:0", false},
-    {"-H h3 true", {JOB}, ALLOC_NONE, "h3:0", false},
-    {"--nodes=2 true", {JOB, NODES, TASKS}, ALLOC_NONE, "", false},
-    {"--nodes=2 true", {JOB}, ALLOC_NONE, "", false},
-    {"-b local true", {JOB}, ALLOC_NONE, "", false},
-    {"-b manual --secret-file=/x --nodes=2 true", {JOB}, ALLOC_NONE, "", false},
-    {"--serve=127.0.0.1 -n 2 true", {JOB}, ALLOC_NONE, "", false},
-    {"--print-config true", {JOB}, ALLOC_NONE, "", false},
+    {"-H h3,h0:3 true", {JOB, NODES, TASKS}, ALLOC_SLURM, "h3:0 h0:3"},
+    {"-H h3,x true", {JOB, NODES, TASKS}, ALLOC_NONE, "h3:0 x:0"},
+    {"-H me@h3 true", {JOB, NODES, TASKS}, ALLOC_NONE, "me@h3:0"},
+    {"-H h3 -b rsh true", {JOB, NODES, TASKS}, ALLOC_NONE, "h3:0"},
+    {"-H h3 true", {JOB}, ALLOC_NONE, "h3:0"},
+    {"--nodes=2 true", {JOB, NODES, TASKS}, ALLOC_NONE, ""},
+    {"--nodes=2 true", {JOB}, ALLOC_NONE, ""},
+    {"-b local true", {JOB}, ALLOC_NONE, ""},
+    {"-b manual --secret-file=/x --nodes=2 true", {JOB}, ALLOC_NONE, ""},
+    {"--serve=127.0.0.1 -n 2 true", {JOB}, ALLOC_NONE, ""},
+    {"--print-config true", {JOB}, ALLOC_NONE, ""},
     /* within a step, whose own counts say nothing of the job */
     {"true",
      {JOB, NODES, "SLURM_TASKS_PER_NODE=1", "SLURM_NNODES=1", "SLURM_JOB_CPUS_PER_NODE=4(x4)", STEP},
      ALLOC_SLURM,
-     "h0:4 h1:4 h2:4 h3:4",
-     true},
+     "h0:4 h1:4 h2:4 h3:4"},
     {"true",
      {JOB, NODES, TASKS, "SLURM_NNODES=4", "SLURM_JOB_CPUS_PER_NODE=8(x4)", "SLURM_STEP_ID=4294967290",
       "SLURM_STEP_NUM_TASKS=1"},
      ALLOC_SLURM,
-     "h0:2 h1:2 h2:2 h3:1",
-     false},
+     "h0:2 h1:2 h2:2 h3:1"},
     {"true",
      {JOB, NODES, "SLURM_CPUS_PER_TASK=3", "SLURM_JOB_CPUS_PER_NODE=7,2(x3)", STEP},
      ALLOC_SLURM,
-     "h0:2 h1:1 h2:1 h3:1",
-     true},
+     "h0:2 h1:1 h2:1 h3:1"},
 };
 
 Test(alloc, table)
@@ -91,7 +86,6 @@ Test(alloc, table)
         cr_assert(conf != NULL, "%zu, %s: %s", i, cases[i].line, err.text);
         cr_expect_eq(conf->alloc, cases[i].kind, "%zu, %s: %d", i, cases[i].line, (int)conf->alloc);
         cr_expect_str_eq(hosts_of(conf), cases[i].hosts, "%zu, %s: %s", i, cases[i].line, hosts_of(conf));
-        cr_expect_eq(conf->alloc_in_step, cases[i].in_step, "%zu", i);
         cr_expect((conf->alloc_job != NULL) == (cases[i].kind != ALLOC_NONE), "%zu", i);
         conf_free(conf);
     }

@@ -35,7 +35,6 @@ struct given {
     enum map_order map;
     const char *apps; /* one digit a part, '-' where it has no -n */
     enum alloc_kind alloc;
-    bool in_step;
     const char *pod_base;
 };
 
@@ -47,7 +46,6 @@ static int make(const struct given *g, struct plan **out, struct err *err)
 
     conf.alloc = g->alloc;
     conf.pod_base = (char *)(uintptr_t)g->pod_base;
-    conf.alloc_in_step = g->in_step;
     conf.ntasks = app[0].ntasks;
     conf.ppn = g->ppn > 0 ? g->ppn : -1;
     if (g->apps != NULL) {
@@ -126,13 +124,8 @@ static const struct {
      "myself=0 1|pod1=2 3"},
     {"local said", {.method = BOOT_LOCAL, .nodes = 2}, BOOT_LOCAL, 0, "myself=0|myself=1"},
 
-    {"Slurm", {.hosts = "a:2,me:1", .alloc = ALLOC_SLURM}, BOOT_SLURM, 1, "a=0 1|me=2"},
-    {"Slurm, in a step", {.hosts = "a,me", .alloc = ALLOC_SLURM, .in_step = true}, BOOT_SLURM, -1, "a=0|me=1"},
-    {"Slurm by ssh",
-     {.hosts = "a,me", .alloc = ALLOC_SLURM, .in_step = true, .method = BOOT_RSH},
-     BOOT_RSH,
-     1,
-     "a=0|me=1"},
+    {"Slurm", {.hosts = "a:2,me:1", .alloc = ALLOC_SLURM}, BOOT_SLURM, -1, "a=0 1|me=2"},
+    {"Slurm by ssh", {.hosts = "a,me", .alloc = ALLOC_SLURM, .method = BOOT_RSH}, BOOT_RSH, 1, "a=0|me=1"},
     {"Slurm --nodes",
      {.hosts = "a:3,b", .alloc = ALLOC_SLURM, .method = BOOT_SLURM, .nodes = 1},
      BOOT_SLURM,
