@@ -203,11 +203,13 @@ void node_task_failed(struct node *n, uint32_t id, enum spawn_stage stage, int e
     static const char *const stages[] = {"fork", "set limits for", "enter the directory of", "set up descriptors for",
                                          "execute"};
     struct task *t = find_task(n, id);
+    /* The program itself was there when the job was made ready. */
+    const char *what = stage == SPAWN_EXEC && err_no == ENOENT ? " (its interpreter; does the #! line end in CR?)" : "";
     struct err err = {0};
 
     if (t == NULL || t->state == TASK_ENDED)
         return;
-    err_set(&err, -EIO, "cannot %s %s: %s", stages[stage], t->job->job->app[t->app].argv[0], strerror(err_no));
+    err_set(&err, -EIO, "cannot %s %s: %s%s", stages[stage], t->job->job->app[t->app].argv[0], strerror(err_no), what);
     t->no_start = true;
     if (t->job->job->id > 0)
         t->job->start_text = err; /* for the one who asked for the job: not the run's failure */

@@ -102,7 +102,7 @@ END
 @test "a program whose interpreter is missing: only exec shows it, and it ends the others" {
     printf '#!/no/such/interpreter\n' | on login sh -c 'cat >/root/bad && chmod +x /root/bad'
     clean_start
-    both 127 'rank 2 on @ cannot execute /root/bad: No such file or directory' -n 2 sleep 60 : -n 1 /root/bad
+    both 127 'rank 2 on @ cannot execute /root/bad: No such file or directory (its interpreter; *)' -n 2 sleep 60 : -n 1 /root/bad
     on login rm /root/bad
 }
 
