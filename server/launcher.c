@@ -493,6 +493,7 @@ int launcher_main(int argc, char **argv, char **envp)
     }
     launcher_free(&l);
     log_flush();
+    launcher_signals_last(&l, status);
     if (pmix_host_is_left()) /* its threads use what exit() would take away */
         _exit(status);
     return status;

@@ -46,6 +46,7 @@ struct launcher {
     uint32_t boot_running; /* bootstrap processes that have not ended */
     uv_signal_t signal[LAUNCHER_SIGNALS];
     unsigned signal_count;
+    bool interrupted;   /* SIGINT has come */
     uv_signal_t strays; /* where we are the first process of a container */
     bool reaps;
     uv_timer_t progress, last, stop;
@@ -57,6 +58,7 @@ struct launcher {
 /* launcher_signal.c */
 int launcher_signals_open(struct launcher *l, struct err *err);
 void launcher_signals_close(struct launcher *l);
+void launcher_signals_last(const struct launcher *l, int status); /* may not return */
 
 /* launcher_start.c: addresses, listener, bootstrap */
 int launcher_start(struct launcher *l, struct err *err);

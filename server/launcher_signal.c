@@ -51,6 +51,7 @@ static void on_signal(uv_signal_t *h, int sig)
 
     if (l->closing)
         return;
+    l->interrupted = l->interrupted || sig == SIGINT;
     if (sig == SIGTSTP)
         stop_all(l);
     else if (sig == SIGCONT)
@@ -91,4 +92,10 @@ void launcher_signals_close(struct launcher *l)
     for (unsigned i = 0; i < l->signal_count; i++)
         uv_close((uv_handle_t *)&l->signal[i], NULL);
     l->signal_count = 0;
+}
+
+void launcher_signals_last(const struct launcher *l, int status)
+{
+    if (l->interrupted && status == 128 + SIGINT)
+        leave_by_int();
 }

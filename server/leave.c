@@ -70,3 +70,14 @@ int leave_reap_strays(uv_loop_t *loop, uv_signal_t *h, pid_t keeper)
     (void)uv_signal_start(h, on_child, SIGCHLD);
     return 1;
 }
+
+void leave_by_int(void)
+{
+    sigset_t set;
+
+    (void)signal(SIGINT, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(SIGINT);
+}

@@ -28,4 +28,8 @@ void leave_close(struct leave *l);
  * for as long as the loop runs. The handle is the caller's; close it where 1 is returned. 0: there is no need. */
 int leave_reap_strays(uv_loop_t *loop, uv_signal_t *h, pid_t keeper);
 
+/* The last thing of a process that SIGINT has ended: it dies of it. A shell that runs a script or a loop goes on
+ * where its command exits, be it with 130. Returns in the first process of a container, which cannot die so. */
+void leave_by_int(void);
+
 #endif

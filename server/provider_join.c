@@ -22,8 +22,11 @@
 /* It has not joined. */
 static void leave_at_once(struct provider *p, int status)
 {
-    if (p->node == NULL)
+    if (p->node == NULL) {
+        if (status == 128 + SIGINT)
+            leave_by_int();
         _exit(status); /* there is nothing to end, and a name may still be looked up for a long time */
+    }
     provider_end(p, status);
 }
 

@@ -26,6 +26,21 @@ no_complaint() { ! grep 'pmi-start:' | grep -v 'pmi-start: starting [0-9]*/[0-9]
     leftovers
 }
 
+# A shell goes on with the next command unless this one has died of the signal.
+@test "Ctrl-C ends a loop of runs, too, and of nodes that look for their launcher" {
+    local words
+    on login "$pmi_start" --new-secret=/root/key
+    clean_start
+    for words in '--nodes=2 sleep 60' '--join=nobody:7700 --node=1 --nodes=2 --secret-file=/root/key'; do
+        run on login timeout -s KILL "$RUN_LIMIT" python3 "$BATS_TEST_DIRNAME/pty_run.py" 'wait:ready;pause:500;type:^C' \
+            bash -c "echo ready; for i in 1 2; do $pmi_start $words; done; echo went on"
+        [ "$status" = 130 ] || show_run "$words: status $status"
+        [[ $output != *'went on'* ]] || show_run "$words"
+        leftovers
+    done
+    on login rm /root/key
+}
+
 @test "Ctrl-C for the second time does not wait for the grace" {
     SECONDS=0
     run_pty 'wait:ready0;wait:ready1;wait:ready2;type:^C;pause:300;type:^C' "${hosts[@]}" --kill-grace=50s \
