@@ -66,12 +66,20 @@ static void on_told(const struct node_pmix *p, struct pmix_up *u)
             on_connected(t);
         else if (u->kind == PMIX_UP_FINALIZED)
             t->pmix = TASK_PMIX_OUT;
-        else if (u->kind == PMIX_UP_ABORT)
-            on_abort(t, u);
         else
-            task_stdio_say(t, buf_span(&u->data));
+            on_abort(t, u);
     }
     pmix_up_done(u, 0, SPAN_NONE);
+}
+
+static void on_log(struct node_pmix *p, struct pmix_up *u)
+{
+    struct task *t = find_task(p->node, &u->who);
+    int rc = u->rc;
+
+    if (rc == 0 && t != NULL && t->state != TASK_ENDED && (rc = task_stdio_say(t, u)) == 0)
+        return;
+    pmix_up_done(u, rc, SPAN_NONE);
 }
 
 static void on_up(struct pmix_up *u, void *arg)
@@ -82,8 +90,10 @@ static void on_up(struct pmix_up *u, void *arg)
     case PMIX_UP_CONNECTED:
     case PMIX_UP_FINALIZED:
     case PMIX_UP_ABORT:
-    case PMIX_UP_LOG:
         on_told(p, u);
+        break;
+    case PMIX_UP_LOG:
+        on_log(p, u);
         break;
     case PMIX_UP_FENCE:
     case PMIX_UP_CONNECT:
@@ -330,6 +340,7 @@ void node_pmix_end(struct node *n)
     p->ending = true;
     pmix_fences_fail(p->fences, -ECANCELED);
     node_pmix_give_up(p);
+    node_words_answer(n);
     scratch_remove(); /* first of all: if the library crashes in its end, it does so without harm */
     if (p->host != NULL)
         pmix_host_close(p->host, !p->unclean, unref);

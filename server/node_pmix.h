@@ -37,7 +37,8 @@ struct node_pmix {
     uv_timer_t late;          /* until what was begun last is there */
     uv_timer_t check;         /* from an entry, where some rank is gone, until it is asked who is awaited */
     unsigned handles;
-    bool broken; /* --keep-going, and a rank is lost: no collective can be complete */
+    size_t words; /* bytes that tasks' streams have no credit for */
+    bool broken;  /* --keep-going, and a rank is lost: no collective can be complete */
     bool ending;
     bool unclean; /* some task has ended without finalize, or was perhaps turned away */
 };
@@ -85,8 +86,10 @@ void node_pmix_tick(struct node *n, unsigned ticks);
 /* What other files have for it. A job that was held back is ready, or cannot start: */
 void node_job_prepared(struct node_job *j);
 void node_job_refused(struct node_job *j, const char *text);
-/* words of others about the task, among what it writes as errors itself; */
-void task_stdio_say(struct task *t, struct span text);
+/* what others say of the task, among what it writes as errors itself: 0, and it is answered when all has gone on its
+ * way; or -ENOSPC, where too much waits. At the end of PMIx who waits has an answer, and the words are said yet; */
+int task_stdio_say(struct task *t, struct pmix_up *u);
+void node_words_answer(const struct node *n);
 /* place_of is filled in: 0 or -ENOMEM. */
 int node_find_places(struct node_job *j);
 

@@ -37,8 +37,8 @@ struct stream {
     struct node_fd h;
     struct task *task;
     size_t credit;
-    bool is_err;
-    bool midline; /* what it has written last is no whole line */
+    bool is_err, midline, saying;      /* it is that of errors; what it has last is no whole line; within say_words() */
+    struct pmix_up *words, *last_word; /* of others about the task: they wait for credit, ahead of what it writes */
 };
 
 /* A PMI connection. It goes when it is closed and nothing more is to be judged by it. */

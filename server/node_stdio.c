@@ -12,14 +12,18 @@
 
 static void on_stream_ready(uv_poll_t *h, int status, int events);
 static void on_silence(uv_timer_t *h);
+static void say_words(struct stream *s);
 
 /* Read it, or not for now. */
 static void stream_watch(struct stream *s)
 {
     const struct node *n = s->task->job->node;
+    bool may;
 
+    say_words(s);
+    may = s->words == NULL && s->credit > 0 && !n->ops->up_full(n->arg);
     if (s->h.open)
-        node_fd_watch(&s->h, s->credit > 0 && !n->ops->up_full(n->arg) ? UV_READABLE : 0, on_stream_ready);
+        node_fd_watch(&s->h, may ? UV_READABLE : 0, on_stream_ready);
 }
 
 static void send_output(struct stream *s, struct span data, bool eof)
@@ -39,23 +43,107 @@ static void send_output(struct stream *s, struct span data, bool eof)
     node_send_map(t->job->node, MSG_OUTPUT, m, true);
 }
 
-void task_stdio_say(struct task *t, struct span text)
+/* What others say of the task comes among what it writes itself: in order, whole, and only as fast as it can go on. Who
+ * has said it waits as long. */
+static size_t size_of(const struct pmix_up *u)
+{
+    return sizeof(*u) + u->data.len;
+}
+
+static void word_answer(const struct node *n, struct pmix_up *u, int rc)
+{
+    const struct node_pmix *p = n->pmix;
+
+    if (u->answer != NULL && p != NULL && !(p->ending && p->unclean)) /* else the library is left, or gone */
+        u->answer(u, rc, SPAN_NONE);
+    u->answer = NULL;
+}
+
+static void word_done(struct stream *s, int rc)
+{
+    const struct node *n = s->task->job->node;
+    struct pmix_up *u = s->words;
+
+    s->words = u->next;
+    if (n->pmix != NULL)
+        n->pmix->words -= size_of(u);
+    word_answer(n, u, rc);
+    pmix_up_done(u, rc, SPAN_NONE);
+}
+
+static void words_drop(struct stream *s)
+{
+    while (s->words != NULL)
+        word_done(s, -ECANCELED);
+}
+
+static void say_words(struct stream *s)
+{
+    const struct node *n = s->task->job->node;
+    struct pmix_up *u;
+
+    if (s->saying) /* credit that comes meanwhile is used as well */
+        return;
+    s->saying = true;
+    while ((u = s->words) != NULL) {
+        struct span text = {u->data.p + u->said, MIN(u->data.len - u->said, s->credit)};
+
+        if (u->said == u->data.len) {
+            word_done(s, 0);
+            continue;
+        }
+        if (text.n == 0 || n->ops->up_full(n->arg))
+            break;
+        s->credit -= text.n;
+        u->said += text.n;
+        s->midline = text.p[text.n - 1] != '\n';
+        send_output(s, text, false);
+    }
+    s->saying = false;
+}
+
+int task_stdio_say(struct task *t, struct pmix_up *u)
 {
     struct stream *s = t->err.h.open ? &t->err : &t->out; /* a terminal has both in one */
+    struct node_pmix *p = t->job->node->pmix;
 
-    if (!s->h.open || text.n > s->credit) {
-        log_warn("rank %u: %s", t->rank, log_escape(text));
-        return;
+    if (size_of(u) > PMIX_WORDS_MAX - p->words)
+        return -ENOSPC;
+    if (!s->h.open) {
+        if (u->data.len > 0)
+            log_warn("rank %u: %s", t->rank, log_escape(buf_span(&u->data)));
+        node_pmix_done(p, u, 0, SPAN_NONE);
+        return 0;
     }
-    if (text.n == 0)
-        return;
-    s->credit -= text.n;
-    send_output(s, text, false);
+    p->words += size_of(u);
+    u->next = NULL;
+    if (s->words == NULL)
+        s->words = u;
+    else
+        s->last_word->next = u;
+    s->last_word = u;
     stream_watch(s);
+    return 0;
+}
+
+static void words_answer(const struct stream *s)
+{
+    for (struct pmix_up *u = s->words; u != NULL; u = u->next)
+        word_answer(s->task->job->node, u, 0);
+}
+
+void node_words_answer(const struct node *n)
+{
+    for (const struct node_job *j = n->jobs; j != NULL; j = j->next)
+        for (uint32_t i = 0; i < j->task_count; i++) {
+            words_answer(&j->task[i].out);
+            words_answer(&j->task[i].err);
+        }
 }
 
 static void stream_end(struct stream *s)
 {
+    words_drop(s);
     if (!s->h.open)
         return;
     if (s->midline) /* else the launcher holds nothing back */
@@ -159,6 +247,8 @@ int task_stdio_open(struct task *t, int out_fd, int err_fd, int in_fd)
 
 void task_stdio_close(struct task *t)
 {
+    words_drop(&t->out);
+    words_drop(&t->err);
     node_fd_close(&t->out.h);
     node_fd_close(&t->err.h);
     in_close(t);

@@ -22,7 +22,7 @@ enum pmix_up_kind {
     PMIX_UP_CONNECTED,
     PMIX_UP_FINALIZED,
     PMIX_UP_ABORT, /* status, data: its words */
-    PMIX_UP_LOG,   /* data: text for the user */
+    PMIX_UP_LOG,   /* data: text for the user; rc: 0, or why there is none */
     PMIX_UP_FENCE, /* member[], data: what this node brings */
     PMIX_UP_CONNECT,
     PMIX_UP_DISCONNECT, /* member[] */
@@ -62,7 +62,8 @@ struct pmix_up {
     unsigned range;     /* of an event; PMIx's number */
     uint32_t timeout;   /* seconds; 0: none */
     uint64_t ticket;    /* of pmix_host_get() */
-    unsigned ticks;     /* the receiver\'s: for how long it has waited */
+    unsigned ticks;     /* the receiver's: for how long it has waited, */
+    size_t said;        /* and how much of the data is through */
     struct spawn_want want;
     void (*answer)(struct pmix_up *u, int rc, struct span data); /* NULL: nobody waits */
     void (*call)(void);

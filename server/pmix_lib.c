@@ -78,6 +78,7 @@ static const struct {
     {-EEXIST, PMIX_ERR_DUPLICATE_KEY},
     {-EINVAL, PMIX_ERR_BAD_PARAM},
     {-ENOSPC, PMIX_ERR_OUT_OF_RESOURCE},
+    {-E2BIG, PMIX_ERR_OUT_OF_RESOURCE},
 };
 
 pmix_status_t pmix_lib_status(int rc)

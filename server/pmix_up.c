@@ -223,9 +223,13 @@ static void up_log(const pmix_proc_t *who, const pmix_info_t data[], size_t n, c
     (void)directives;
     (void)ndirectives;
     pmix_up_set_op(u, cb, arg);
+    if (u != NULL)
+        buf_init(&u->data, PMIX_BLOB_MAX);
     for (size_t i = 0; u != NULL && rc == 0 && i < n; i++)
         rc = add_text(&u->data, &data[i].value);
-    (void)pmix_up_post(u, rc);
+    if (u != NULL) /* there is no other way to say so to who waits for the answer */
+        u->rc = rc;
+    (void)pmix_up_post(u, 0);
 }
 
 /* --- collectives and keys --------------------------------------------------------------------------------------- */
