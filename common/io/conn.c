@@ -194,6 +194,11 @@ void conn_set_ops(struct conn *c, const struct conn_ops *ops, void *arg)
     c->arg = arg;
 }
 
+bool conn_has_ops(const struct conn *c, const struct conn_ops *ops)
+{
+    return c->ops == ops;
+}
+
 void *conn_arg(const struct conn *c)
 {
     return c->arg;

@@ -45,6 +45,7 @@ struct conn *conn_new(uv_loop_t *loop, int fd, bool server, struct tls_ctx *ctx,
 void conn_turn_away(struct conn *c);
 /* A new owner (dialer -> overlay). */
 void conn_set_ops(struct conn *c, const struct conn_ops *ops, void *arg);
+bool conn_has_ops(const struct conn *c, const struct conn_ops *ops);
 void *conn_arg(const struct conn *c);
 
 /* The hello was accepted: lift the limits for strangers, start pings. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "common/io/addrs.h"
 #include "common/io/listen_socket.h"
+#include "common/io/log.h"
 #include "common/io/sockname.h"
 #include "common/limits.h"
 #include "common/strv.h"
@@ -79,10 +80,26 @@ static void on_gone(struct conn *c, void *arg)
     forget(l, c);
 }
 
-static void drop(struct listener *l, struct conn *c)
+static void on_dropped(struct conn *c, const struct err *why, void *arg)
+{
+    (void)arg;
+    log_debug("connection from %s dropped: %s", conn_peer(c), why->code < 0 ? why->text : "closed");
+}
+
+static const struct conn_ops dropped_ops = {.on_close = on_dropped};
+
+/* Its end comes from the loop, when the owner may be gone: he hears of it only where he has made it one of his own. */
+static void let_go(struct listener *l, struct conn *c)
 {
     forget(l, c);
+    if (conn_has_ops(c, l->ops))
+        conn_set_ops(c, &dropped_ops, NULL);
     conn_close(c);
+}
+
+static void drop(struct listener *l, struct conn *c)
+{
+    let_go(l, c);
     l->turned_away.crowded++;
 }
 
@@ -416,8 +433,7 @@ static void drop_strangers(struct listener *l, bool all)
         next = s->next;
         if (!all && conn_progress(c) == CONN_SECURED)
             continue;
-        forget(l, c);
-        conn_close(c);
+        let_go(l, c);
     }
 }
 

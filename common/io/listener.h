@@ -5,7 +5,8 @@
  * all from this machine itself, where many played nodes are one address). Over that one of the address that has most
  * is dropped: of those that have come least far the oldest, so that who only connects cannot push out a provider of the
  * same host. While there are many, accepting slows down and the kernel's queue waits. Strangers are counted, not
- * logged.
+ * logged. The owner does not hear of the end of those that the listener drops, unless it has given them other ops; so
+ * after listener_close() it may be gone.
  */
 #ifndef COMMON_IO_LISTENER_H
 #define COMMON_IO_LISTENER_H
