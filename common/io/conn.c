@@ -146,7 +146,7 @@ static void start(struct conn *c, uv_loop_t *loop)
 {
     c->handles = 3;
     uv_timer_init(loop, &c->timer);
-    uv_prepare_init(loop, &c->flush);
+    uv_idle_init(loop, &c->flush);
     c->poll.data = c->timer.data = c->flush.data = c;
     c->times = times_now;
     c->born = c->last_in = c->last_out = uv_now(loop);

@@ -32,7 +32,9 @@ struct conn {
     unsigned handles; /* not closed yet */
     uv_poll_t poll;
     uv_timer_t timer;
-    uv_prepare_t flush; /* started while there is something to send: so a turn of the loop makes one write of it */
+    /* Started while there is something to send: so a turn of the loop makes one write of it. It is no uv_prepare_t, as
+     * nothing would wake the loop for one that the flush of another connection starts. */
+    uv_idle_t flush;
     struct conn_times times;
     uint64_t born, last_in, last_out, shut_at, due;
     const struct conn_ops *ops; /* lent */

@@ -138,19 +138,19 @@ static void pump(struct conn *c)
     drained(c);
 }
 
-static void on_flush(uv_prepare_t *h)
+static void on_flush(uv_idle_t *h)
 {
     struct conn *c = h->data;
 
     assert(c->magic == CONN_MAGIC);
-    uv_prepare_stop(h);
+    uv_idle_stop(h);
     pump(c);
 }
 
 void conn_schedule(struct conn *c)
 {
     if (c->state != CONN_CLOSED)
-        uv_prepare_start(&c->flush, on_flush);
+        uv_idle_start(&c->flush, on_flush);
 }
 
 /* Fail, but first say what is in `wire` (an alert, our versions) and let the peer close, so that it gets to read it. */
