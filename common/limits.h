@@ -35,6 +35,9 @@
 #define PMIX_FENCE_BYTES_MAX (256u << 20) /* what all members of one bring */
 #define PMIX_BLOB_MAX (16u << 20)         /* one rank's keys (direct modex), or what one request publishes */
 #define PMIX_WORDS_MAX (64u << 20)        /* what ranks of a node say by PMIx_Log() and the launcher cannot take yet */
+#define PMIX_EVENTS_MAX (16u << 20)       /* of events that ranks of a node have sent, and that wait there, */
+#define PMIX_EVENT_WAIT_MS 20000          /* for so long, until one is left out */
+#define PMIX_EVENTS_AWAY_MAX (64u << 20)  /* of those on their way to the root and back, of all nodes together */
 #define PMIX_QUERY_BYTES_MAX 4096         /* of the keys of one question that are known */
 #define PMIX_GROUP_NAME_MAX 1024          /* bytes of a group's name */
 #define PMIX_ASKED_MAX 65536              /* requests of a node that wait for an answer */

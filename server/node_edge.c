@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "server/barrier_msg.h"
+#include "server/node_pmix.h"
 
 #define BLOCK_MAX 49152 /* key-value bytes in one message: with the rest it fits one frame */
 
@@ -141,6 +142,7 @@ void node_edges_drain(struct node *n, uint32_t place)
     for (struct node_job *j = n->jobs; j != NULL; j = j->next)
         if (j->edge != NULL)
             go_on(j, (unsigned)(kid + 1), false);
+    node_pmix_events_resume(n);
 }
 
 void node_edges_flush(struct node_job *j)

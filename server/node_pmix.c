@@ -340,6 +340,9 @@ void node_pmix_end(struct node *n)
     p->ending = true;
     pmix_fences_fail(p->fences, -ECANCELED);
     node_pmix_give_up(p);
+    for (struct node_job *j = n->jobs; j != NULL; j = j->next)
+        if (j->pmix != NULL)
+            node_pmix_events_drop(j); /* the library's thread may wait for that */
     node_words_answer(n);
     scratch_remove(); /* first of all: if the library crashes in its end, it does so without harm */
     if (p->host != NULL)
@@ -359,7 +362,10 @@ void node_pmix_forget(struct node_job *j)
 
 void node_pmix_job_free(struct node_job *j)
 {
-    for (unsigned i = 0; j->pmix != NULL && i < 2; i++)
+    if (j->pmix == NULL)
+        return;
+    node_pmix_events_drop(j);
+    for (unsigned i = 0; i < 2; i++)
         free(j->pmix->version[i]);
     free(j->pmix);
 }

@@ -17,13 +17,16 @@ enum task_pmix { TASK_PMIX_NEVER, TASK_PMIX_IN, TASK_PMIX_OUT };
 
 /* Of a job with PMIx. */
 struct node_job_pmix {
-    bool begun;       /* it is not ready until the library knows its namespace, */
-    bool added;       /* which it has been told: then its ranks may have to do with ours */
-    bool came;        /* a rank of ours has begun PMIx, */
-    bool known;       /* or one somewhere, */
-    bool asked;       /* and who may wait for it in a barrier of PMI has been asked */
-    char *version[2]; /* of the library, that were seen here and below, */
-    uint32_t node[2]; /* and where */
+    bool begun;                           /* it is not ready until the library knows its namespace, */
+    bool added;                           /* which it has been told: then its ranks may have to do with ours */
+    bool came;                            /* a rank of ours has begun PMIx, */
+    bool known;                           /* or one somewhere, */
+    bool asked;                           /* and who may wait for it in a barrier of PMI has been asked */
+    struct pmix_up *events, **events_end; /* of our ranks, which wait to be sent: the oldest first */
+    size_t events_away;                   /* bytes of those that have not come back yet */
+    bool event_lost;                      /* and that has been said */
+    char *version[2];                     /* of the library, that were seen here and below, */
+    uint32_t node[2];                     /* and where */
 };
 
 struct node_pmix {
@@ -72,6 +75,8 @@ bool node_pmix_down(struct node *n, unsigned type, struct span body);
 int node_pmix_answer(struct node *n, const struct msg_in *m, struct err *err);
 int node_pmix_get(struct node *n, const struct msg_in *m, struct err *err);
 int node_pmix_notified(struct node_job *j, const struct msg_in *m, struct err *err);
+/* There may be room on an edge again. */
+void node_pmix_events_resume(const struct node *n);
 int node_pmix_spawned(struct node *n, const struct msg_in *m, struct err *err);
 
 /* node_pmix_wait.c: who waits for whom, and in vain. A rank is gone; one of ours has ended; one collective is broken.
@@ -102,6 +107,7 @@ void node_pmix_given_up(struct node_pmix *p, const struct task *t);
 void node_pmix_ask(struct node_pmix *p, struct pmix_up *u);
 void node_pmix_got(struct node_pmix *p, struct pmix_up *u);
 void node_pmix_event(struct node_pmix *p, struct pmix_up *u);
+void node_pmix_events_drop(struct node_job *j);
 void node_pmix_query(struct node_pmix *p, struct pmix_up *u);
 void node_pmix_give_up(struct node_pmix *p);
 void node_pmix_done(const struct node_pmix *p, struct pmix_up *u, int rc, struct span data);

@@ -3,31 +3,108 @@
  *
  * An event goes up and comes down to every node. Who sends one is told that it is under way, no more, and the ranks of
  * the same node have it from the library.
+ *
+ * Nobody else can hold back a rank that sends more than all the links carry. So a node has only so much under way as
+ * has not come back to it, and nothing more goes out while one of its edges is busy; the rest waits, up to a limit that
+ * pmix_up_notify() knows.
  */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/io/log.h"
+#include "common/util.h"
 #include "server/node_pmix.h"
 
-void node_pmix_event(struct node_pmix *p, struct pmix_up *u)
+static void send_one(struct node_job *j, const struct pmix_up *u)
 {
-    const struct node_job *j = u->who.nspace == NULL ? NULL : node_pmix_job(p->node, u->who.nspace);
-    struct msg_out *m;
+    struct msg_out *m = node_job_map(j);
 
-    if (j == NULL || p->ending) { /* of the library's own, or too late for anybody */
-        pmix_up_done(u, 0, SPAN_NONE);
-        return;
-    }
-    m = node_job_map(j);
     if (m != NULL) {
-        msg_put_u64(m, "from", p->node->conf.place);
+        msg_put_u64(m, "from", j->node->conf.place);
         msg_put_u64(m, "rank", u->who.rank);
         msg_put_i64(m, "code", u->status);
         msg_put_u64(m, "range", u->range);
         msg_put_bool(m, "own_job", u->own_job);
         msg_put_bin(m, "data", buf_span(&u->data));
     }
-    node_send_map(p->node, MSG_PMIX_EVENT, m, false);
-    pmix_up_done(u, 0, SPAN_NONE);
+    node_send_map(j->node, MSG_PMIX_EVENT, m, false);
+}
+
+static bool may_send(const struct node_job *j, size_t size)
+{
+    const struct links *l = j->node->conf.links;
+
+    if (j->pmix->events_away > 0 && j->pmix->events_away + size > PMIX_EVENTS_AWAY_MAX / j->job->places)
+        return false;
+    for (uint32_t i = 0; i < links_child_count(l); i++)
+        if (links_is_busy(l, links_child_place(l, i)))
+            return false;
+    return !links_is_busy(l, LINKS_PARENT);
+}
+
+/* At the root each comes back before it is sent here. */
+static void send_some(struct node_job *j)
+{
+    struct node_job_pmix *x = j->pmix;
+
+    while (x->events != NULL && may_send(j, x->events->data.len)) {
+        struct pmix_up *u = x->events;
+
+        x->events = u->next;
+        x->events_away += u->data.len;
+        send_one(j, u);
+        pmix_up_done(u, 0, SPAN_NONE);
+    }
+}
+
+/* Once: who sends one that is lost sends more. */
+static void say_lost(struct node_job *j, const struct pmix_up *u)
+{
+    if (!j->pmix->event_lost)
+        log_warn("rank %" PRIu32 ": an event for other nodes is lost: %s", u->who.rank,
+                 u->rc == -ENOSPC  ? "those before it have waited for too long"
+                 : u->rc == -E2BIG ? "it is too long"
+                                   : strerror(-u->rc));
+    j->pmix->event_lost = true;
+}
+
+void node_pmix_event(struct node_pmix *p, struct pmix_up *u)
+{
+    struct node_job *j = u->who.nspace == NULL ? NULL : node_pmix_job(p->node, u->who.nspace);
+
+    if (j == NULL || j->pmix == NULL || p->ending) { /* of the library's own, or too late for anybody */
+        pmix_up_done(u, 0, SPAN_NONE);
+        return;
+    }
+    if (u->rc < 0) {
+        say_lost(j, u);
+        pmix_up_done(u, u->rc, SPAN_NONE);
+        return;
+    }
+    if (j->pmix->events == NULL)
+        j->pmix->events_end = &j->pmix->events;
+    u->next = NULL;
+    *j->pmix->events_end = u;
+    j->pmix->events_end = &u->next;
+    send_some(j);
+}
+
+void node_pmix_events_resume(const struct node *n)
+{
+    for (struct node_job *j = n->jobs; j != NULL; j = j->next)
+        if (j->pmix != NULL)
+            send_some(j);
+}
+
+void node_pmix_events_drop(struct node_job *j)
+{
+    while (j->pmix->events != NULL) {
+        struct pmix_up *u = j->pmix->events;
+
+        j->pmix->events = u->next;
+        pmix_up_done(u, 0, SPAN_NONE);
+    }
 }
 
 int node_pmix_notified(struct node_job *j, const struct msg_in *m, struct err *err)
@@ -45,6 +122,10 @@ int node_pmix_notified(struct node_job *j, const struct msg_in *m, struct err *e
         (rc = msg_get_u64(m, "range", 0, UINT8_MAX, &range, err)) < 0 ||
         (rc = msg_get_bool(m, "own_job", &own_job, err)) < 0 || (rc = msg_get_bin(m, "data", &data, err)) < 0)
         return rc;
+    if (from == j->node->conf.place && j->pmix != NULL) {
+        j->pmix->events_away -= MIN(j->pmix->events_away, data.n);
+        send_some(j);
+    }
     if (from == j->node->conf.place || p == NULL || p->host == NULL || p->ending || source.nspace == NULL ||
         (own_job && j->task_count == 0))
         return 0;

@@ -34,7 +34,7 @@ enum pmix_up_kind {
     PMIX_UP_SPAWN,      /* want */
     PMIX_UP_GROUP,      /* member[] of the group `name`, data: what this node brings */
     PMIX_UP_UNGROUP,    /* member[], name: it goes */
-    PMIX_UP_EVENT,      /* status, range, data: pairs of infos; own_job */
+    PMIX_UP_EVENT,      /* status, range, data: pairs of infos; own_job; rc: 0, or why there are none */
     PMIX_UP_QUERY       /* answered by the names of all namespaces, with commas */
 };
 
@@ -55,6 +55,7 @@ struct pmix_up {
     struct buf data;
     int rc, status;
     bool once, wait, own_job;
+    bool counted;       /* among the events that wait */
     bool partial;       /* of a collective: a member that this node had is gone, perhaps before it was in */
     bool wants_context; /* a group: it is to get a number, */
     uint64_t context;   /* which the receiver fills in */

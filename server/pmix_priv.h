@@ -40,6 +40,7 @@ pmix_status_t pmix_up_register(pmix_status_t *codes, size_t ncodes, const pmix_i
 pmix_status_t pmix_up_deregister(pmix_status_t *codes, size_t ncodes, pmix_op_cbfunc_t cb, void *arg);
 pmix_status_t pmix_up_notify(pmix_status_t code, const pmix_proc_t *source, pmix_data_range_t range, pmix_info_t info[],
                              size_t n, pmix_op_cbfunc_t cb, void *arg);
+void pmix_up_event_over(const struct pmix_up *u); /* it is about to be freed */
 
 /* pmix_up_info.c */
 pmix_status_t pmix_up_group(pmix_group_operation_t op, char name[], const pmix_proc_t procs[], size_t n,

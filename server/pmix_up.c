@@ -20,6 +20,8 @@
 
 static void up_free(struct pmix_up *u)
 {
+    if (u->kind == PMIX_UP_EVENT)
+        pmix_up_event_over(u);
     free(u->who.nspace);
     free(u->name);
     for (size_t i = 0; i < u->count; i++)

@@ -7,6 +7,8 @@
 #include "config.h"
 #ifdef HAVE_PMIX
 #include <errno.h>
+#include <pthread.h>
+#include <time.h>
 #include "common/limits.h"
 #include "server/pmix_priv.h"
 
@@ -25,6 +27,44 @@ pmix_status_t pmix_up_register(pmix_status_t *codes, size_t ncodes, const pmix_i
 pmix_status_t pmix_up_deregister(pmix_status_t *codes, size_t ncodes, pmix_op_cbfunc_t cb, void *arg)
 {
     return pmix_up_register(codes, ncodes, NULL, 0, cb, arg);
+}
+
+/* What the events take that have been posted and not ended, and who waits until some have. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t room = PTHREAD_COND_INITIALIZER;
+static size_t waiting;
+
+static size_t size_of(const struct pmix_up *u)
+{
+    return sizeof(*u) + u->data.len;
+}
+
+void pmix_up_event_over(const struct pmix_up *u)
+{
+    if (!u->counted)
+        return;
+    pthread_mutex_lock(&lock);
+    waiting -= size_of(u);
+    pthread_cond_signal(&room);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Clients of 4.2 are not told that an event was refused. So the library's thread waits until there is room, and thereby
+ * they do: the loop, which makes room, does not wait for that thread. */
+static int await_room(struct pmix_up *u)
+{
+    struct timespec until;
+    int rc = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PMIX_EVENT_WAIT_MS / 1000;
+    pthread_mutex_lock(&lock);
+    while (rc == 0 && waiting > 0 && waiting + size_of(u) > PMIX_EVENTS_MAX)
+        rc = pthread_cond_clockwait(&room, &lock, CLOCK_MONOTONIC, &until);
+    u->counted = rc == 0;
+    waiting += rc == 0 ? size_of(u) : 0;
+    pthread_mutex_unlock(&lock);
+    return rc == 0 ? 0 : -ENOSPC;
 }
 
 /* It is under way, and that is all the answer: 4.2 takes a plain success here for an end, and frees what a later answer
@@ -51,8 +91,9 @@ pmix_status_t pmix_up_notify(pmix_status_t code, const pmix_proc_t *source, pmix
         u->status = code;
         u->range = range;
         u->own_job = range == PMIX_RANGE_NAMESPACE;
+        u->rc = rc == 0 ? await_room(u) : rc;
     }
-    status = pmix_up_post(u, rc);
+    status = pmix_up_post(u, 0);
     return status == PMIX_SUCCESS ? PMIX_OPERATION_SUCCEEDED : status;
 }
 #endif

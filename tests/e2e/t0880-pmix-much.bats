@@ -50,3 +50,18 @@ setup() {
     [ "$(sort <<<"$output")" = $'seen: 2000\nseen: 2000\ntaken: 2000' ] || show_run "not all were seen"
     leftovers 5
 }
+
+# 160 MB, as fast as the library takes them. It keeps the last 512 of them itself; what it keeps of another's is its affair.
+@test "events that come faster than the links carry them wait, and nobody keeps more than there is room for" {
+    for sender in 2 0; do
+        run on login sh -c '"$@" & pid=$!
+            while grep VmHWM "/proc/$pid/status"; do sleep 0.1; done >"$HOSTS_DIR/home/hwm" 2>/dev/null
+            wait $pid' sh env SENDER=$sender "$pmi_start" --nodes=3 --pmix=yes --timeout=25 "$much" event 40000 4000
+        expect_status 0
+        [ "$(sort <<<"$output")" = $'seen: 4000\nseen: 4000\nseen: 4000\ntaken: 4000' ] || show_run "not all were seen"
+    done
+    most=$(sort -n -k 2 "$HOSTS_DIR/home/hwm" | awk 'END { print $2 }')
+    ((most > 5000 && most < 130000)) || show_run "$most KiB were kept where they came from"
+    rm "$HOSTS_DIR/home/hwm"
+    leftovers 5
+}

@@ -2,7 +2,7 @@
 /* pmix_much.c - a program of PMIx that says or tells much at once
  *
  * pmix_much log BYTES COUNT: rank 0 says COUNT lines of BYTES by PMIx_Log().
- * pmix_much event BYTES COUNT: it sends so many events, which all count.
+ * pmix_much event BYTES COUNT: it sends so many events, which all count; another rank does where SENDER names it.
  */
 #include <pmix.h>
 #include <stdio.h>
@@ -61,6 +61,8 @@ int main(int argc, char **argv)
     pmix_status_t code = CODE;
     size_t bytes = argc > 3 ? strtoul(argv[2], NULL, 10) : 0;
     long count = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
+    const char *named = getenv("SENDER");
+    pmix_rank_t sender = named != NULL ? (pmix_rank_t)strtoul(named, NULL, 10) : 0;
     char *text = malloc(bytes + 2);
     pmix_proc_t me;
 
@@ -72,7 +74,7 @@ int main(int argc, char **argv)
     (void)PMIx_Register_event_handler(&code, 1, NULL, 0, on_event, NULL, NULL);
     if (fence(&me) != PMIX_SUCCESS)
         return 1;
-    if (me.rank == 0)
+    if (me.rank == sender)
         printf("taken: %ld\n", send_all(argv[1], &me, text, count));
     for (int i = 0; i < 3000 && seen < count && strcmp(argv[1], "event") == 0; i++)
         usleep(10000);
