@@ -68,7 +68,8 @@ on() {
     }
     shift
     # The folder is entered behind the namespaces: nsenter's --wd would leave us in a folder outside of the host's tree.
+    # It ends as the command did, by SIGINT also where that is ignored in the background of a script.
     # shellcheck disable=SC2016 # for the inner shell
-    HOME=/root USER=root LOGNAME=root \
+    HOME=/root USER=root LOGNAME=root env --default-signal=INT \
         nsenter -t "$pid" -m -u -i -n -p -- sh -c 'cd "$1" 2>/dev/null || cd /; shift; exec "$@"' sh "$PWD" "$@"
 }
