@@ -45,11 +45,6 @@ static void send_output(struct stream *s, struct span data, bool eof)
 
 /* What others say of the task comes among what it writes itself: in order, whole, and only as fast as it can go on. Who
  * has said it waits as long. */
-static size_t size_of(const struct pmix_up *u)
-{
-    return sizeof(*u) + u->data.len;
-}
-
 static void word_answer(const struct node *n, struct pmix_up *u, int rc)
 {
     const struct node_pmix *p = n->pmix;
@@ -66,7 +61,7 @@ static void word_done(struct stream *s, int rc)
 
     s->words = u->next;
     if (n->pmix != NULL)
-        n->pmix->words -= size_of(u);
+        n->pmix->words -= pmix_up_size(u);
     word_answer(n, u, rc);
     pmix_up_done(u, rc, SPAN_NONE);
 }
@@ -107,7 +102,7 @@ int task_stdio_say(struct task *t, struct pmix_up *u)
     struct stream *s = t->err.h.open ? &t->err : &t->out; /* a terminal has both in one */
     struct node_pmix *p = t->job->node->pmix;
 
-    if (size_of(u) > PMIX_WORDS_MAX - p->words)
+    if (pmix_up_size(u) > PMIX_WORDS_MAX - p->words)
         return -ENOSPC;
     if (!s->h.open) {
         if (u->data.len > 0)
@@ -115,7 +110,7 @@ int task_stdio_say(struct task *t, struct pmix_up *u)
         node_pmix_done(p, u, 0, SPAN_NONE);
         return 0;
     }
-    p->words += size_of(u);
+    p->words += pmix_up_size(u);
     u->next = NULL;
     if (s->words == NULL)
         s->words = u;

@@ -71,6 +71,12 @@ struct pmix_up {
     void *call_arg;
 };
 
+/* What it takes while it waits, about. */
+static inline size_t pmix_up_size(const struct pmix_up *u)
+{
+    return sizeof(*u) + u->data.len;
+}
+
 /* Answer it and free it. `rc`: 0 or a negative errno. `data`: of a fence or get what was brought; of a lookup pairs; of
  * a spawn the new namespace. The owners of a lookup's pairs are to be in member[], in their order. */
 void pmix_up_done(struct pmix_up *u, int rc, struct span data);

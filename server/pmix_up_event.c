@@ -34,17 +34,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t room = PTHREAD_COND_INITIALIZER;
 static size_t waiting;
 
-static size_t size_of(const struct pmix_up *u)
-{
-    return sizeof(*u) + u->data.len;
-}
-
 void pmix_up_event_over(const struct pmix_up *u)
 {
     if (!u->counted)
         return;
     pthread_mutex_lock(&lock);
-    waiting -= size_of(u);
+    waiting -= pmix_up_size(u);
     pthread_cond_signal(&room);
     pthread_mutex_unlock(&lock);
 }
@@ -59,10 +54,10 @@ static int await_room(struct pmix_up *u)
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PMIX_EVENT_WAIT_MS / 1000;
     pthread_mutex_lock(&lock);
-    while (rc == 0 && waiting > 0 && waiting + size_of(u) > PMIX_EVENTS_MAX)
+    while (rc == 0 && waiting > 0 && waiting + pmix_up_size(u) > PMIX_EVENTS_MAX)
         rc = pthread_cond_clockwait(&room, &lock, CLOCK_MONOTONIC, &until);
     u->counted = rc == 0;
-    waiting += rc == 0 ? size_of(u) : 0;
+    waiting += rc == 0 ? pmix_up_size(u) : 0;
     pthread_mutex_unlock(&lock);
     return rc == 0 ? 0 : -ENOSPC;
 }

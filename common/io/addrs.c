@@ -27,8 +27,6 @@ struct ip {
     uint8_t b[16];
 };
 
-static const uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
 struct local {
     struct ip ip;
     char text[INET6_ADDRSTRLEN];
@@ -44,7 +42,10 @@ struct locals {
 
 static bool ip_is_v4(const struct ip *ip)
 {
-    return memcmp(ip->b, v4_prefix, sizeof(v4_prefix)) == 0;
+    struct in6_addr six;
+
+    memcpy(&six, ip->b, sizeof(six));
+    return IN6_IS_ADDR_V4MAPPED(&six);
 }
 
 static bool ip_of_text(struct span s, struct ip *out)

@@ -23,7 +23,7 @@
 /* One address. */
 struct target {
     struct dialer *d;
-    char *name; /* as it was given */
+    char *name; /* "ADDRESS:PORT", IPv6 in brackets */
     union sockname addr;
     socklen_t addr_len;
     struct conn *c; /* under way; NULL: waits for `due` */

@@ -241,6 +241,12 @@ has_tasks() { [ "$(tasks "$1" | wc -l)" -ge "$2" ]; }
 
 need_pmix() { grep -qx '#define HAVE_PMIX 1' "$build/config.h" || skip "built without PMIx"; }
 
+# make_pmix_program NAME: of tests/progs/openpmix, where all hosts have it, as $HOSTS_DIR/NAME.
+make_pmix_program() {
+    # shellcheck disable=SC2046 # words on purpose
+    gcc -o "$HOSTS_DIR/$1" $(pkg-config --cflags pmix) "$BATS_TEST_DIRNAME/../progs/openpmix/$1.c" -lpmix
+}
+
 # Sets $ompi, a program of Open MPI.
 need_openmpi() {
     ompi=$build/tests/progs/ompi_check

@@ -5,8 +5,7 @@ load helpers
 
 setup_file() {
     need_hosts 4
-    # shellcheck disable=SC2046 # words on purpose
-    gcc -o "$HOSTS_DIR/pmix_wait" $(pkg-config --cflags pmix) "$BATS_TEST_DIRNAME/../progs/openpmix/pmix_wait.c" -lpmix
+    make_pmix_program pmix_wait
 }
 
 teardown_file() { rm -f "$HOSTS_DIR/pmix_wait"; }

@@ -5,8 +5,7 @@ load helpers
 
 setup_file() {
     need_hosts 2
-    # shellcheck disable=SC2046 # words on purpose
-    gcc -o "$HOSTS_DIR/pmix_much" $(pkg-config --cflags pmix) "$BATS_TEST_DIRNAME/../progs/openpmix/pmix_much.c" -lpmix
+    make_pmix_program pmix_much
 }
 
 teardown_file() { rm -f "$HOSTS_DIR/pmix_much"; }
